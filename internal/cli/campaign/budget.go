@@ -32,7 +32,7 @@ const budgetRetries = 3
 // addBudget are those of test that are for builds.
 func addBudget(f *flags.Set, c *cobra.Command) {
 	c.Flags().Var(program.Time(&f.Budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
-	c.Flags().Var(flags.FileFlag{Name: &f.Comment}, "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
+	c.Flags().Var(flags.File(&f.Comment), "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
 }
 
 // baseVariables name, in builds of merge requests, the branch or commit that the change is for; a branch is one of the remote origin.

@@ -39,7 +39,7 @@ func RunVerb(a *console.App) *cobra.Command {
 	stored.AddLogs(f, c)
 	flags.AddSwitch(c, &f.Async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
 	flags.AddSwitch(c, &f.Reached, "reached", "print the features that the run reached, by which a search compares runs")
-	c.Flags().Var(flags.NumberFlag{Number: &f.Until, From: 1, To: math.MaxUint64, Says: "give the number of an event, 1 or more"},
+	c.Flags().Var(flags.Number(&f.Until, 1, math.MaxUint64, "give the number of an event, 1 or more"),
 		"until", "stop after this `event`; the run is not judged then")
 	return c
 }

@@ -56,8 +56,8 @@ A sweep that was stopped goes on where it was, whatever stopped it.
 	f.AddPlacesAndDocument(c)
 	f.AddOneSeed(c)
 	words := []string{string(fault.Crash), string(fault.PowerLoss)}
-	c.Flags().Var(flags.WordFlag{Word: &own.kind, Words: words, What: "kinds"}, "kind", "only this `kind` of fault: crash or power_loss (default: both)")
-	c.Flags().Var(flags.NumberFlag{Number: &own.perClass, From: 1, To: 1 << 20, Says: "give the number of moments, 1 or more"},
+	c.Flags().Var(flags.Word(&own.kind, words, "kinds"), "kind", "only this `kind` of fault: crash or power_loss (default: both)")
+	c.Flags().Var(flags.Number(&own.perClass, 1, 1<<20, "give the number of moments, 1 or more"),
 		"per-class", fmt.Sprintf("how many moments of each class to try (default: %d)", defaultPerClass))
 	c.Flags().Var(program.Time(&own.cpu), "cpu", "stop after this much CPU `time` of all runs")
 	c.Flags().Var(program.Time(&own.time), "time", "stop after this `time`")

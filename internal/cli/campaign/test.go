@@ -45,7 +45,7 @@ func TestVerb(a *console.App) *cobra.Command {
 	addCampaign(f, c)
 	addBudget(f, c)
 	f.Around = stored.DefaultAround
-	c.Flags().Var(flags.NumberFlag{Number: &f.Around, From: 0, To: math.MaxInt32, Says: "give the number of tapes to run near a stale failure, or 0 for none"},
+	c.Flags().Var(flags.Number(&f.Around, 0, math.MaxInt32, "give the number of tapes to run near a stale failure, or 0 for none"),
 		"around", "how many `tapes` to run near a committed failure that is stale")
 	return c
 }

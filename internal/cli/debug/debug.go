@@ -62,7 +62,7 @@ Exit code 4: the run did not end as the original one.`,
 	f.AddOneTape(c)
 	stored.AddOriginal(f, c)
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
-	c.Flags().Var(flags.NumberFlag{Number: &o.gdbPort, From: 1, To: math.MaxUint16, Says: "give a port, from 1 to 65535"}, "gdb-port", "the same as --listen 127.0.0.1:`port`")
+	c.Flags().Var(flags.Number(&o.gdbPort, 1, math.MaxUint16, "give a port, from 1 to 65535"), "gdb-port", "the same as --listen 127.0.0.1:`port`")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
 	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
 	flags.AddSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
@@ -70,9 +70,9 @@ Exit code 4: the run did not end as the original one.`,
 	flags.AddSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
 	flags.AddSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
-	c.Flags().Var(flags.NumberFlag{Number: &o.snapshots, From: 2, To: 10_000, Says: "give the number of snapshots, from 2 to 10000"}, "snapshots",
+	c.Flags().Var(flags.Number(&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"), "snapshots",
 		"how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
-	c.Flags().Var(flags.SizeFlag{Bytes: &f.SnapshotMemory}, "snapshot-memory",
+	c.Flags().Var(flags.Size(&f.SnapshotMemory), "snapshot-memory",
 		"maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c
 }

@@ -35,7 +35,7 @@ Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: th
 		RunE: func(c *cobra.Command, args []string) error { return explainFailure(a, c, f, url, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().Var(flags.NumberFlag{Number: &f.ExplainRuns, From: 1, To: math.MaxInt32, Says: "give the number of runs that may be made, 1 or more"}, "runs",
+	c.Flags().Var(flags.Number(&f.ExplainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"), "runs",
 		fmt.Sprintf("maximum number of runs (default: %d)", stored.DefaultExplainRuns))
 	c.Flags().Var(program.Time(&f.ExplainTime), "time", fmt.Sprintf("maximum time (default: %s)", stored.DefaultExplainTime))
 	f.AddWorkers(c)

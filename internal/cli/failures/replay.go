@@ -60,7 +60,7 @@ reproduced.`,
 		},
 	}
 	flags.AddSwitch(c, &all, "all", "make the runs of all failures of the project, and of its failures folder, and print what the code does in them now")
-	c.Flags().Var(flags.FileFlag{Name: &code}, "code", "--all: run the programs of the project in this `folder`, a checkout with a change say")
+	c.Flags().Var(flags.File(&code), "code", "--all: run the programs of the project in this `folder`, a checkout with a change say")
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(f, c)
 	f.AddTracing(c)

@@ -36,8 +36,8 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 		RunE: func(c *cobra.Command, args []string) error { return writeReport(a, c, f, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().Var(flags.FileFlag{Name: &f.HTML}, "html", "write the page to this `file`")
-	c.Flags().Var(flags.FileFlag{Name: &f.Markdown}, "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
+	c.Flags().Var(flags.File(&f.HTML), "html", "write the page to this `file`")
+	c.Flags().Var(flags.File(&f.Markdown), "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
 	flags.AddSwitch(c, &f.Open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
 	stored.AddOriginal(f, c)
 	return c

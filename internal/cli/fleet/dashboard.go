@@ -57,13 +57,13 @@ Without a token it listens on loopback addresses alone.`,
 	}
 	database.AddStoreFlag(c, &f.store, "")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
-	c.Flags().Var(flags.FileFlag{Name: &f.tokenFile}, "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
+	c.Flags().Var(flags.File(&f.tokenFile), "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
 	c.Flags().StringVar(&f.header, "proxy-header", "",
 		"let requests in that have this `header`, which a reverse proxy sets to the name of a user and removes from what others send")
 	c.Flags().StringArrayVar(&f.hosts, "host", nil,
 		"a `name` of this dashboard in addresses of browsers, besides localhost, which is asked for where everyone is let in")
-	c.Flags().Var(flags.FileFlag{Name: &f.export}, "export", "write all pages into this `folder` and end")
+	c.Flags().Var(flags.File(&f.export), "export", "write all pages into this `folder` and end")
 	return c
 }
 

@@ -170,7 +170,7 @@ are base64. ` + "`bloodhound db import`" + ` reads the file.`,
 		},
 	}
 	f.flags(c)
-	c.Flags().VarP(flags.FileFlag{Name: &output}, "output", "o", "write this `file` instead of the standard output")
+	c.Flags().VarP(flags.File(&output), "output", "o", "write this `file` instead of the standard output")
 	return c
 }
 

@@ -85,15 +85,15 @@ Exit code 0: no failure is known of this code; 1: one is; 3: the store does not 
 	f.AddDocument(c)
 	f.AddWorkers(c)
 	f.AddSnapshotMemory(c)
-	c.Flags().Var(flags.StrategyFlag{Name: &f.Strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
+	c.Flags().Var(flags.Strategy(&f.Strategy), "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
 	database.AddStoreFlag(c, &w.store, " beside the first project")
 	c.Flags().Var(program.Time(&w.period), "for", "end after this `time`")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk",
 		"end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
 	c.Flags().Var(program.Time(&w.slice), "slice", "how long a test runs before another may be chosen")
-	c.Flags().Var(flags.WordFlag{Word: &w.line, Words: []string{"main", "pr", "release"}, What: "lines"}, "line",
+	c.Flags().Var(flags.Word(&w.line, []string{"main", "pr", "release"}, "lines"), "line",
 		"what the `line` of the code is: main, pr or release (default: by branch and tag)")
-	c.Flags().Var(flags.FilesFlag{Names: &w.canaries}, "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
+	c.Flags().Var(flags.Files(&w.canaries), "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
 	c.Flags().StringVar(&w.webhook, "webhook", "", "post each new kind of failure to this `URL`, as JSON that Slack reads, too")
 	c.Flags().StringArrayVar(&w.labels, "label", nil, "`NAME=VALUE` that names the worker to people, such as pod=x")
 	return c

@@ -26,8 +26,8 @@ const leastMemoryBytes = 16 << 20
 
 // add adds --memory, and the name that it had before.
 func (m *memoryFlags) add(f *pflag.FlagSet, usage string) {
-	f.Var(flags.SizeFlag{Bytes: &m.size}, "memory", usage)
-	f.Var(flags.NumberFlag{Number: &m.mb, From: leastMemoryBytes >> 20, To: math.MaxInt32, Says: "give a number of megabytes, 16 or more"}, "memory-mb", "the same as --memory, in megabytes")
+	f.Var(flags.Size(&m.size), "memory", usage)
+	f.Var(flags.Number(&m.mb, leastMemoryBytes>>20, math.MaxInt32, "give a number of megabytes, 16 or more"), "memory-mb", "the same as --memory, in megabytes")
 	f.Lookup("memory-mb").Hidden = true
 }
 

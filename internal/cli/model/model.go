@@ -84,28 +84,28 @@ cannot be judged.`,
 	}
 	f := c.Flags()
 	flags.AddSwitch(c, &m.json, "json", "print one JSON document")
-	f.Var(flags.FileFlag{Name: &m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
+	f.Var(flags.File(&m.config), "config", "read this configuration `file` instead of SPEC.cfg")
 	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
 	flags.AddSwitch(c, &m.deadlock, "deadlock", "do not take states without a successor for errors")
 	flags.AddSwitch(c, &m.goOn, "continue", "go on after a violation")
 	flags.AddSwitch(c, &m.coverage, "coverage", "print how often each action led to a state")
 	flags.AddSwitch(c, &m.difference, "difftrace", "show of each state of a behaviour only the variables that changed")
 	flags.AddSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
-	f.Var(flags.NumberFlag{Number: &m.number, From: 1, To: math.MaxInt32, Says: "give the number of behaviours to walk, 1 or more"}, "num",
+	f.Var(flags.Number(&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"), "num",
 		"simulate: how many behaviours to walk (default: no end)")
-	f.Var(flags.NumberFlag{Number: &m.depth, From: 1, To: math.MaxInt32, Says: "give a number of states, 1 or more"}, "depth",
+	f.Var(flags.Number(&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"), "depth",
 		fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
 	f.Var(seedFlag{&m.seed}, "seed", "simulate: `seed` of the behaviours")
-	f.Var(flags.NumberFlag{Number: &m.states, From: 1, To: math.MaxInt32, Says: "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
+	f.Var(flags.Number(&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"), "max-states", "stop when there are so many distinct states")
 	m.memory.add(f, "use this much memory, a `size` such as 2GiB, then the disk (default: three quarters of what is available)")
-	f.Var(flags.FileFlag{Name: &m.disk}, "metadir", "the `folder` for states that do not fit in memory (default: the folder for temporary files)")
+	f.Var(flags.File(&m.disk), "metadir", "the `folder` for states that do not fit in memory (default: the folder for temporary files)")
 	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
 	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
-	f.Var(flags.FileFlag{Name: &m.userFile}, "userFile", "write to this `file` what Print and PrintT say")
+	f.Var(flags.File(&m.userFile), "userFile", "write to this `file` what Print and PrintT say")
 	f.Var(nameFlag{&m.post}, "postCondition", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
 	f.Var(workersFlag{&m.workers}, "workers", "is taken for TLC's sake: a check has one thread, whatever the number")
-	f.Var(flags.FileFlag{Name: &m.tlc}, "tlc", "ask TLC, too, and compare: the path of this `file`, tla2tools.jar, and of other jars after a colon")
+	f.Var(flags.File(&m.tlc), "tlc", "ask TLC, too, and compare: the path of this `file`, tla2tools.jar, and of other jars after a colon")
 	m.tlcFlags(c)
 	return c
 }

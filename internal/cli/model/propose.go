@@ -46,7 +46,7 @@ was mapped or that the lines cannot be followed.`,
 		RunE: func(c *cobra.Command, args []string) error { return modelPropose(a, c, m, args) },
 	}
 	f := c.Flags()
-	f.Var(flags.FileFlag{Name: &m.mapping.Config}, "config", "read this configuration `file` instead of SPEC.cfg")
+	f.Var(flags.File(&m.mapping.Config), "config", "read this configuration `file` instead of SPEC.cfg")
 	f.Var(foldersFlag{&m.mapping.Library}, "library", "look for modules in this `folder`, too; may be given several times")
 	f.StringVar(&m.world, "world", "", "run the world of this `folder or file` once, and take its lines")
 	m.flags.AddOneSeed(c)

@@ -103,13 +103,13 @@ func (f workersFlag) Set(text string) error {
 type seedFlag struct{ seed *uint64 }
 
 func (seedFlag) Type() string     { return "number" }
-func (f seedFlag) String() string { return flags.NumberFlag{Number: f.seed}.String() }
+func (f seedFlag) String() string { return flags.Number(f.seed, 0, 0, "").String() }
 func (f seedFlag) Set(text string) error {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		*f.seed = uint64(n)
 		return nil
 	}
-	return flags.NumberFlag{Number: f.seed, From: 0, To: math.MaxUint64, Says: "a seed is a whole number, such as 42"}.Set(text)
+	return flags.Number(f.seed, 0, math.MaxUint64, "a seed is a whole number, such as 42").Set(text)
 }
 
 // tlcFlags adds TLC's options to model check that are no flags of its own.

@@ -60,7 +60,7 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	}
 	f := c.Flags()
 	flags.AddSwitch(c, &m.json, "json", "print one JSON document")
-	f.Var(flags.FileFlag{Name: &m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
+	f.Var(flags.File(&m.config), "config", "read this configuration `file` instead of SPEC.cfg")
 	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
 	f.Var(nameFlag{&m.position}, "position",

@@ -25,8 +25,8 @@ Exit code 0: all are built; 2: a command has failed.`,
 		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return buildProjects(c.Context(), a, f, args) },
 	}
-	c.Flags().Var(flags.FilesFlag{Names: &f.Compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
-	c.Flags().Var(flags.FileFlag{Name: &f.Config}, "config", "read this configuration `file` instead of bloodhound.yaml")
+	c.Flags().Var(flags.Files(&f.Compose), "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
+	c.Flags().Var(flags.File(&f.Config), "config", "read this configuration `file` instead of bloodhound.yaml")
 	return c
 }
 

@@ -102,7 +102,7 @@ configuration names needs to be on this machine. What images say (commands, envi
 		RunE: func(c *cobra.Command, args []string) error { return printConfig(a, f, args, quiet, wanted) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().VarPF(flags.SwitchFlag{On: &quiet}, "quiet", "q", "print no world, only notes and mistakes").NoOptDefVal = "true"
+	c.Flags().VarPF(flags.Switch(&quiet), "quiet", "q", "print no world, only notes and mistakes").NoOptDefVal = "true"
 	alone := []string{"json", "quiet"}
 	for i, l := range lists {
 		flags.AddSwitch(c, &wanted[i], l.flag, l.usage)

@@ -21,7 +21,7 @@ func AddLogs(f *flags.Set, c *cobra.Command) {
 var ErrLogsInDocument = errors.New("--logs prints lines and --json one document: give one of them")
 
 func AddShrinking(f *flags.Set, c *cobra.Command) {
-	c.Flags().Var(flags.NumberFlag{Number: &f.ShrinkRuns, From: 1, To: math.MaxInt32, Says: "give the number of runs that shrinking may make, 1 or more"},
+	c.Flags().Var(flags.Number(&f.ShrinkRuns, 1, math.MaxInt32, "give the number of runs that shrinking may make, 1 or more"),
 		"shrink-runs", fmt.Sprintf("maximum number of runs to shrink one failure (default: %d)", DefaultShrinkRuns))
 	c.Flags().Var(program.Time(&f.ShrinkCPU), "shrink-cpu",
 		fmt.Sprintf("maximum CPU time of the runs that shrink all failures (default: %s)", defaultShrinkCPU))

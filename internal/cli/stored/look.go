@@ -42,8 +42,8 @@ func (l *LookFlags) Add(c *cobra.Command) {
 	f.StringVar(&l.cat, "cat", "", "write the bytes of a file, given as `NODE:PATH`, to standard output or to --output")
 	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of what the programs of NODE have made and changed")
 	f.StringVar(&l.core, "core", "", "write a core file of a process, given as `NODE/PID`")
-	f.VarP(flags.FileFlag{Name: &l.output}, "output", "o", "write what --cat, --tar or --core give to this `file`")
-	f.Var(flags.FileFlag{Name: &l.Pcap}, "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
+	f.VarP(flags.File(&l.output), "output", "o", "write what --cat, --tar or --core give to this `file`")
+	f.Var(flags.File(&l.Pcap), "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
 	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
 }
 
