@@ -78,7 +78,7 @@ func (x *Subject) Unguide(c *explore.Campaign) {
 
 // CountBlocks has a campaign find out which blocks of programs its runs execute.
 func (x *Subject) CountBlocks(c *explore.Campaign) {
-	campaign.WatchCoverage((&flags.Set{Coverage: true}), c, x.project, nil)
+	campaign.WatchCoverage(c, x.project, nil)
 }
 
 // Digest identifies what the project's runs depend on besides the files that they read, wherever its folder lies.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
-	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/standin"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -44,7 +43,7 @@ type ActorDocument struct {
 }
 
 // runActors runs the tests of packages that have worlds inside one process, and judges what their campaigns came to.
-func runActors(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
+func runActors(a *console.App, c *cobra.Command, f *campaignFlags, args []string) error {
 	var strange []string
 	c.Flags().Visit(func(g *pflag.Flag) {
 		if !slices.Contains(actorFlags, g.Name) {
@@ -74,7 +73,7 @@ func runActors(a *console.App, c *cobra.Command, f *flags.Set, args []string) er
 	}
 	defer os.RemoveAll(results)
 	words := []string{"test", "-count=1", "-timeout=0"}
-	if f.Switches {
+	if f.switches {
 		overlay, err := switches(a, packages)
 		if err != nil {
 			return err
@@ -211,29 +210,29 @@ func (e *endings) Write(p []byte) (int, error) {
 }
 
 // actorEnvironment has the flags as package sim reads them.
-func actorEnvironment(f *flags.Set, c *cobra.Command, results string) []string {
+func actorEnvironment(f *campaignFlags, c *cobra.Command, results string) []string {
 	env := []string{"BLOODHOUND_RESULTS=" + results}
 	add := func(name, value string) { env = append(env, name+"="+value) }
 	if c.Flags().Changed("seed") {
 		add("BLOODHOUND_CAMPAIGN", strconv.FormatUint(f.Seed, 10))
 	}
-	if f.Seeds > 0 {
-		add("BLOODHOUND_RUNS", strconv.FormatUint(f.Seeds, 10))
+	if f.seeds > 0 {
+		add("BLOODHOUND_RUNS", strconv.FormatUint(f.seeds, 10))
 	}
-	if f.Timeout > 0 {
-		add("BLOODHOUND_TIME", f.Timeout.String())
+	if f.timeout > 0 {
+		add("BLOODHOUND_TIME", f.timeout.String())
 	}
-	if f.Strategy != "" {
-		add("BLOODHOUND_STRATEGY", f.Strategy)
+	if f.strategy != "" {
+		add("BLOODHOUND_STRATEGY", f.strategy)
 	}
 	if f.Workers > 0 {
 		add("BLOODHOUND_WORKERS", strconv.FormatUint(f.Workers, 10))
 	}
-	if f.KeepGoing {
+	if f.keepGoing {
 		add("BLOODHOUND_KEEP_GOING", "1")
 	}
 	switch {
-	case f.NoShrink:
+	case f.noShrink:
 		add("BLOODHOUND_SHRINK_RUNS", "-1")
 	case f.ShrinkRuns > 0:
 		add("BLOODHOUND_SHRINK_RUNS", strconv.FormatUint(f.ShrinkRuns, 10))

@@ -30,9 +30,9 @@ const (
 const budgetRetries = 3
 
 // addBudget are those of test that are for builds.
-func addBudget(f *flags.Set, c *cobra.Command) {
-	c.Flags().Var(program.Time(&f.Budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
-	c.Flags().Var(flags.File(&f.Comment), "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
+func addBudget(f *campaignFlags, c *cobra.Command) {
+	c.Flags().Var(program.Time(&f.budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
+	c.Flags().Var(flags.File(&f.comment), "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
 }
 
 // baseVariables name, in builds of merge requests, the branch or commit that the change is for; a branch is one of the remote origin.
@@ -46,19 +46,19 @@ var baseVariables = []struct{ name, prefix string }{
 // completeBudget sets what a budget implies: the time, new code as a goal of the search, and retries.
 func (x *exploration) completeBudget(c *cobra.Command) error {
 	f := x.f
-	if f.Budget == 0 {
+	if f.budget == 0 {
 		return nil
 	}
-	if f.Timeout > 0 {
+	if f.timeout > 0 {
 		return errors.New("--budget and --timeout exclude each other: both bound the whole command; leave out --timeout")
 	}
-	f.Timeout = f.Budget
-	if off := c.Flags().Changed("coverage") && !f.Coverage; f.Since == "" && !off {
-		f.Since = x.base()
+	f.timeout = f.budget
+	if off := c.Flags().Changed("coverage") && !f.coverage; f.since == "" && !off {
+		f.since = x.base()
 	}
-	if f.Since != "" {
+	if f.since != "" {
 		// Of the strategies that learn, this one finds old bugs as soon as the default does (bench/STRATEGIES.md).
-		f.Strategy = cmp.Or(f.Strategy, search.Guided+"+rates")
+		f.strategy = cmp.Or(f.strategy, search.Guided+"+rates")
 	}
 	return nil
 }
@@ -83,19 +83,19 @@ func (x *exploration) base() string {
 
 // knownUntil bounds the replays of known failures.
 func (x *exploration) knownUntil() (context.Context, context.CancelFunc) {
-	if x.f.Budget == 0 {
+	if x.f.budget == 0 {
 		return context.WithCancel(x.ctx)
 	}
-	return context.WithDeadline(x.ctx, x.began.Add(x.f.Budget/knownShare))
+	return context.WithDeadline(x.ctx, x.began.Add(x.f.budget/knownShare))
 }
 
 // searchTime is how long the search may take, and 0 if nothing bounds it.
 func (x *exploration) searchTime() time.Duration {
 	left := x.left()
-	if x.f.Budget == 0 || left == 0 {
+	if x.f.budget == 0 || left == 0 {
 		return left
 	}
-	return max(left-x.f.Budget/shrinkShare, time.Millisecond)
+	return max(left-x.f.budget/shrinkShare, time.Millisecond)
 }
 
 // unplayed stands for known failures whose turn did not come.
@@ -110,16 +110,16 @@ func unplayed(list []stored.Committed) (all []stored.Standing) {
 
 // saveComment writes the file of --comment.
 func (x *exploration) saveComment(doc *CampaignDocument) error {
-	if x.f.Comment == "" {
+	if x.f.comment == "" {
 		return nil
 	}
 	c := report.CommentOf{Totals: doc.Campaign, Status: doc.Status, Judgement: doc.Judgement, ExitCode: doc.ExitCode,
-		Since: x.f.Since, Arguments: x.p.Arguments, TookNs: int64(time.Since(x.began)), BudgetNs: int64(x.f.Budget)}
+		Since: x.f.since, Arguments: x.p.Arguments, TookNs: int64(time.Since(x.began)), BudgetNs: int64(x.f.budget)}
 	for i := range x.found {
 		c.Stories = append(c.Stories, x.found[i].Story)
 	}
 	var b bytes.Buffer
-	err := errors.Join(report.Comment(&b, c), project.WriteResult(x.f.Comment, b.Bytes()))
-	project.RecordOutput(x.p.Spec, x.f.Comment)
+	err := errors.Join(report.Comment(&b, c), project.WriteResult(x.f.comment, b.Bytes()))
+	project.RecordOutput(x.p.Spec, x.f.comment)
 	return err
 }

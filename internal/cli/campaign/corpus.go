@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
-	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -23,19 +22,19 @@ import (
 )
 
 // strategyOf makes the strategy that a flag names, or else the configuration.
-func strategyOf(a *console.App, f *flags.Set, p *project.Project, seed uint64) (search.Strategy, error) {
+func strategyOf(a *console.App, f *campaignFlags, p *project.Project, seed uint64) (search.Strategy, error) {
 	set := project.SettingsOf(&p.Search)
-	set.MaxDepth = cmp.Or(int(f.MaxDepth), set.MaxDepth)
-	name := cmp.Or(f.Strategy, p.Search.Strategy)
+	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
+	name := cmp.Or(f.strategy, p.Search.Strategy)
 	systematic := name == search.Breadth || name == search.Depth
-	if f.MaxDepth > 0 && f.Strategy == "" && !systematic {
+	if f.maxDepth > 0 && f.strategy == "" && !systematic {
 		name, systematic = search.Breadth, true
 		a.Note("note: --max-depth asks for a systematic search, so the strategy is %s and not %s", name, p.Search.Strategy)
 	}
-	if f.MaxDepth > 0 && !systematic {
+	if f.maxDepth > 0 && !systematic {
 		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s or %s", name, search.Breadth, search.Depth)
 	}
-	if dir := cmp.Or(f.Corpus, p.Search.Corpus); dir != "" && (begins(name) || f.Corpus != "") {
+	if dir := cmp.Or(f.corpus, p.Search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
 		if !begins(name) {
 			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, search.Guided)
 		}
@@ -44,17 +43,17 @@ func strategyOf(a *console.App, f *flags.Set, p *project.Project, seed uint64) (
 			set.Corpus, err = ownEntries(a, p, dir, list)
 		}
 		if err != nil {
-			if f.Corpus != "" {
+			if f.corpus != "" {
 				return nil, fmt.Errorf("--corpus: %w", err)
 			}
 			return nil, p.Result.Mistake("exploration.corpus", err.Error(), "name a folder that has a corpus, such as one below .bloodhound/corpus")
 		}
 	}
 	set.OneBoot = !f.FromBoot
-	set.FullLength = set.FullLength || f.FullLength
-	set.Runs = cmp.Or(f.Seeds, p.Seeds)
+	set.FullLength = set.FullLength || f.fullLength
+	set.Runs = cmp.Or(f.seeds, p.Seeds)
 	s, err := search.New(name, p.Spec, seed, set)
-	if err != nil && f.Strategy == "" {
+	if err != nil && f.strategy == "" {
 		return nil, p.Result.Mistake("exploration.strategy", err.Error(), "`bloodhound docs guides` lists guides and words")
 	}
 	return s, err

@@ -46,11 +46,11 @@ func (v percentFlag) Set(text string) error {
 	return nil
 }
 
-func addCoverage(f *flags.Set, c *cobra.Command) {
-	flags.AddSwitch(c, &f.Coverage, "coverage", "measure code coverage of the programs under test, and write a report")
-	c.Flags().Var(revisionFlag{&f.Since}, "since",
+func addCoverage(f *campaignFlags, c *cobra.Command) {
+	flags.AddSwitch(c, &f.coverage, "coverage", "measure code coverage of the programs under test, and write a report")
+	c.Flags().Var(revisionFlag{&f.since}, "since",
 		"report coverage of the code that has changed since this git `revision`; searches that learn prefer runs that reach its rare parts")
-	c.Flags().Var(percentFlag{&f.Threshold, &f.ThresholdGiven}, "coverage-threshold",
+	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold",
 		"the minimum `share` of their blocks that must run, such as 80%; below it the verdict is unknown")
 }
 
@@ -73,51 +73,49 @@ var coverageFormats = map[string]coverageFormat{
 }
 
 // completeCoverage takes from the configuration what the flags leave open.
-func completeCoverage(f *flags.Set, c *cobra.Command, p *project.Project) error {
+func completeCoverage(f *campaignFlags, c *cobra.Command, p *project.Project) error {
 	set := &p.Result.Coverage
-	plan, err := search.Parse(cmp.Or(f.Strategy, p.Search.Strategy))
+	plan, err := search.Parse(cmp.Or(f.strategy, p.Search.Strategy))
 	if err != nil {
 		return err
 	}
-	off := c.Flags().Changed("coverage") && !f.Coverage
+	off := c.Flags().Changed("coverage") && !f.coverage
 	switch {
-	case off && f.ThresholdGiven:
+	case off && f.thresholdGiven:
 		return errors.New("--coverage=false and --coverage-threshold exclude each other: without coverage there is no share of blocks; leave out one of them")
-	case off && f.Since != "":
+	case off && f.since != "":
 		return errors.New("--coverage=false and --since exclude each other: without coverage nothing is known of the code that runs; leave out one of them")
 	case off && plan.WatchesBlocks():
 		return fmt.Errorf("--coverage=false: the guide %s learns of blocks of programs alone; leave out one of them", search.GuideLine)
 	case off:
 		return nil
 	}
-	f.Coverage = f.Coverage || set.Enabled || f.ThresholdGiven || f.Since != "" || plan.WatchesBlocks()
-	if f.Coverage && !f.ThresholdGiven && set.Threshold != nil {
-		f.Threshold, f.ThresholdGiven = *set.Threshold, true
+	f.coverage = f.coverage || set.Enabled || f.thresholdGiven || f.since != "" || plan.WatchesBlocks()
+	if f.coverage && !f.thresholdGiven && set.Threshold != nil {
+		f.threshold, f.thresholdGiven = *set.Threshold, true
 	}
 	return nil
 }
 
 // coverageFile is the file that coverage is written to, empty for none.
-func coverageFile(f *flags.Set, p *project.Project) string {
-	if !f.Coverage {
+func coverageFile(f *campaignFlags, p *project.Project) string {
+	if !f.coverage {
 		return ""
 	}
 	return p.Output(coverageFormatOf(p).name)
 }
 
 // WatchCoverage has a campaign find out which code runs, and which of it is among some changes.
-func WatchCoverage(f *flags.Set, c *explore.Campaign, p *project.Project, since *changes) {
-	if f.Coverage {
-		c.Setup.Binaries = p.Result.Coverage.Binaries
-		c.Code = &explore.Code{State: &code.State{}, Dir: c.Setup.Scratch}
-		if since != nil {
-			c.Code.Changed = since.blocks
-		}
+func WatchCoverage(c *explore.Campaign, p *project.Project, since *changes) {
+	c.Setup.Binaries = p.Result.Coverage.Binaries
+	c.Code = &explore.Code{State: &code.State{}, Dir: c.Setup.Scratch}
+	if since != nil {
+		c.Code.Changed = since.blocks
 	}
 }
 
 // saveCoverage writes what a campaign has covered.
-func saveCoverage(f *flags.Set, p *project.Project, c *explore.Code, t *explore.Totals) error {
+func saveCoverage(f *campaignFlags, p *project.Project, c *explore.Code, t *explore.Totals) error {
 	file := coverageFile(f, p)
 	if file == "" {
 		return nil
@@ -157,12 +155,12 @@ func sourcesOf(dir string) *report.Sources {
 }
 
 // judgeCoverage makes a campaign that has covered less than it shall unknown, and says what was not watched.
-func judgeCoverage(f *flags.Set, since *changes, choice code.Choice, c *explore.Code, totals []explore.CodeTotal, status *explore.Status) {
+func judgeCoverage(f *campaignFlags, since *changes, choice code.Choice, c *explore.Code, totals []explore.CodeTotal, status *explore.Status) {
 	if c == nil {
 		return
 	}
 	if since != nil {
-		if why := since.noEffect(f.Since, c.State.Files); why != "" {
+		if why := since.noEffect(f.since, c.State.Files); why != "" {
 			status.Notices = append(status.Notices, why)
 		}
 	}
@@ -188,17 +186,17 @@ func judgeCoverage(f *flags.Set, since *changes, choice code.Choice, c *explore.
 	}
 	missing := unwatched(choice, c)
 	switch {
-	case !f.ThresholdGiven || total > 0:
+	case !f.thresholdGiven || total > 0:
 		if missing != "" {
 			status.Notices = append(status.Notices, "coverage: "+missing)
 		}
 	default:
-		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no share of blocks that could be %g %%: %s", f.Threshold,
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no share of blocks that could be %g %%: %s", f.threshold,
 			cmp.Or(missing, "no program is watched; the report has the reasons")))
 	}
-	if f.ThresholdGiven && float64(covered)*100 < f.Threshold*float64(total) {
+	if f.thresholdGiven && float64(covered)*100 < f.threshold*float64(total) {
 		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %s of %s%s ran, %.1f %%, and the threshold is %g %%",
-			covered, plural.Count(total, "block"), whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.Threshold))
+			covered, plural.Count(total, "block"), whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
 	}
 }
 

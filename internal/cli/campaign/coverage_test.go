@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -38,7 +37,7 @@ func TestWhatIsNotWatchedIsSaid(t *testing.T) {
 		{nil, []*code.File{kv}, 51, "1 of the 2 blocks of own code of /usr/bin/kv ran, 50.0 %", "", 2, 1},
 		{nil, []*code.File{kv}, 100, "", "", 1, 1},
 	} {
-		f := &flags.Set{Threshold: c.threshold, ThresholdGiven: c.threshold >= 0}
+		f := &campaignFlags{threshold: c.threshold, thresholdGiven: c.threshold >= 0}
 		var status explore.Status
 		state := &code.State{Files: c.files}
 		totals := explore.CodeTotals(state)

@@ -35,7 +35,7 @@ const defaultSeeds = 1000
 const vmEngine = "vm"
 
 func ExploreVerb(a *console.App) *cobra.Command {
-	f := &flags.Set{}
+	f := &campaignFlags{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
 		Short: "Run a world many times until a property is violated",
@@ -45,9 +45,9 @@ func ExploreVerb(a *console.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return exploreProject(a, c, f, args, false) },
 	}
 	f.AddPlacesAndDocument(c)
-	console.AddVerbose(f, c)
+	console.AddVerbose(&f.Set, c)
 	addCampaign(f, c)
-	flags.AddSwitch(c, &f.Async, "async-vm", "explore by the engine vm: the same as --engine vm")
+	flags.AddSwitch(c, &f.async, "async-vm", "explore by the engine vm: the same as --engine vm")
 	return c
 }
 
@@ -67,7 +67,7 @@ type CampaignDocument struct {
 type exploration struct {
 	*console.App
 	ctx      context.Context
-	f        *flags.Set
+	f        *campaignFlags
 	p        *project.Project
 	s        *project.Session
 	campaign *explore.Campaign
@@ -84,19 +84,19 @@ type exploration struct {
 }
 
 // exploreProject runs a campaign. plain is test: it replays committed failures first, and prints progress as lines also on a terminal.
-func exploreProject(a *console.App, c *cobra.Command, f *flags.Set, args []string, plain bool) error {
-	if f.Async {
+func exploreProject(a *console.App, c *cobra.Command, f *campaignFlags, args []string, plain bool) error {
+	if f.async {
 		if f.Engine != "" && f.Engine != vmEngine {
 			return fmt.Errorf("--async-vm asks for the engine %s, and --engine for %s; give one of them", vmEngine, f.Engine)
 		}
 		f.Engine = vmEngine
 	}
-	p, err := project.Load(c.Context(), a, f, args)
+	p, err := project.Load(c.Context(), a, &f.Set, args)
 	if err != nil {
 		return err
 	}
 	x := &exploration{App: a, ctx: c.Context(), f: f, p: p}
-	x.text = a.BeginText(p.State, f)
+	x.text = a.BeginText(p.State, &f.Set)
 	defer x.text.Close()
 	if err := x.completeBudget(c); err != nil {
 		return err
@@ -134,7 +134,7 @@ func exploreProject(a *console.App, c *cobra.Command, f *flags.Set, args []strin
 			return err
 		}
 	}
-	if !f.NoShrink {
+	if !f.noShrink {
 		x.shrinkFound()
 	}
 	x.show.End()
@@ -144,7 +144,7 @@ func exploreProject(a *console.App, c *cobra.Command, f *flags.Set, args []strin
 // open makes the session of the campaign's runs.
 func (x *exploration) open() (err error) {
 	f, p := x.f, x.p
-	x.s, err = p.Open(f.HTML, stored.PagesFolder(f), f.JUnit, f.SARIF, f.Comment, p.Output(seedsName), p.Output(summaryName), coverageFile(f, p))
+	x.s, err = p.Open(f.html, pagesFolder(f), f.junit, f.sarif, f.comment, p.Output(seedsName), p.Output(summaryName), coverageFile(f, p))
 	return err
 }
 
@@ -166,10 +166,10 @@ func (x *exploration) searchAgain(c *cobra.Command) (*explore.Totals, error) {
 // prepare makes the campaign, and finds mistakes that would show only when it has ended.
 func (x *exploration) prepare(c *cobra.Command) (err error) {
 	f, p := x.f, x.p
-	x.campaign = &explore.Campaign{Test: p.TestName(), Seed: project.SeedOf(f, c, p), Runs: f.Seeds, Timeout: f.Timeout, Workers: int(f.Workers),
-		KeepGoing: f.KeepGoing, FromBoot: f.FromBoot, BaselineFirst: true}
+	x.campaign = &explore.Campaign{Test: p.TestName(), Seed: project.SeedOf(&f.Set, c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.Workers),
+		KeepGoing: f.keepGoing, FromBoot: f.FromBoot, BaselineFirst: true}
 	completeCampaign(p, x.campaign)
-	if f.Budget > 0 {
+	if f.budget > 0 {
 		x.campaign.Retries = budgetRetries
 	}
 	if x.campaign.Strategy, err = strategyOf(x.App, f, p, x.campaign.Seed); err != nil {
@@ -183,12 +183,12 @@ func (x *exploration) prepare(c *cobra.Command) (err error) {
 	if err := completeCoverage(f, c, p); err != nil {
 		return err
 	}
-	if f.Since != "" && f.Coverage {
-		if x.changes, err = changesSince(x.ctx, p.Spec.Dir, f.Since); err != nil {
+	if f.since != "" && f.coverage {
+		if x.changes, err = changesSince(x.ctx, p.Spec.Dir, f.since); err != nil {
 			return err
 		}
 	}
-	if err := checkOutput(p, f.Coverage); err != nil {
+	if err := checkOutput(p, f.coverage); err != nil {
 		return err
 	}
 	return checkReports(f)
@@ -199,9 +199,11 @@ func (x *exploration) watch() {
 	c := x.campaign
 	c.Setup, c.Command = x.s.Setup, x.s.Command
 	c.EndsRefused = x.p.MovesOn() && project.EngineLacks(x.p.Spec, world.VM) == ""
-	c.Setup.Snapshots = project.Snapshots(x.App, x.f, x.p, c.Workers)
-	WatchCoverage(x.f, c, x.p, x.changes)
-	c.Behaviours = x.f.HTML != ""
+	c.Setup.Snapshots = project.Snapshots(x.App, &x.f.Set, x.p, c.Workers)
+	if x.f.coverage {
+		WatchCoverage(c, x.p, x.changes)
+	}
+	c.Behaviours = x.f.html != ""
 	c.Derived = func(spec *world.Spec) { x.p.Spec, x.s.Setup.Spec = spec, spec }
 	c.Note, c.Kept, c.Found = x.show.Note, keepCorpus(x.App, x.p, x.show), x.keepFailure
 	x.line = &campaignLine{runs: c.Runs, timeout: c.Timeout}
@@ -219,12 +221,12 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 	story, file := stored.KeepViolation(x.App, x.p, o, failure.Verdict, failure)
 	x.found = append(x.found, stored.Finding{Failure: failure, Story: story, File: file})
 	switch {
-	case x.f.NoShrink && !x.f.JSON:
+	case x.f.noShrink && !x.f.JSON:
 		report.Story(x.Out, story)
 		fmt.Fprintln(x.Out)
-	case !x.f.NoShrink && !x.text.Whole:
+	case !x.f.noShrink && !x.text.Whole:
 		x.show.Note(fmt.Sprintf("FOUND  %s is violated. Its run is shrunk when the campaign ends; Ctrl-C keeps the best so far.", failure.Verdict.Property))
-	case !x.f.NoShrink:
+	case !x.f.noShrink:
 		x.show.Note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
 			failure.Property, failure.ID, failure.First(), failure.Headline, story.Replay))
 	}
@@ -249,7 +251,7 @@ func (x *exploration) replayKept(kept []stored.Committed) (err error) {
 	if err != nil {
 		return err
 	}
-	x.near = stored.SearchAround(ctx, x.all, x.f.Around, *x.campaign, x.left)
+	x.near = stored.SearchAround(ctx, x.all, x.f.around, *x.campaign, x.left)
 	x.show.End()
 	if x.f.JSON {
 		return nil
@@ -277,7 +279,7 @@ func (x *exploration) search() *explore.Totals {
 
 // shrinkFound shrinks the failures that were found and prints their stories.
 func (x *exploration) shrinkFound() {
-	b := stored.ShrinkBudgetOf(x.f, x.campaign.Workers)
+	b := stored.ShrinkBudgetOf(&x.f.Set, x.campaign.Workers)
 	ctx := x.ctx
 	if x.timeout > 0 { // it bounds all
 		b.Time = min(cmp.Or(b.Time, x.left()), x.left())
@@ -316,7 +318,7 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	judgeCoverage(f, x.changes, p.Result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
 	doc := CampaignDocument{Bloodhound: program.Version(), Verb: verb, ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
-	late = append(late, saveOutputs(p, &doc), saveReports(f, p, &doc, stored.WritePages(x.ctx, x.App, p, x.s, stored.PagesFolder(f), x.found)))
+	late = append(late, saveOutputs(p, &doc), saveReports(f, p, &doc, stored.WritePages(x.ctx, x.App, p, x.s, pagesFolder(f), x.found)))
 	late = append(late, x.saveComment(&doc))
 	err := errors.Join(late...)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
@@ -15,8 +16,8 @@ import (
 )
 
 // campaignReports are the files that flags of a campaign ask for.
-func campaignReports(f *flags.Set) []campaignReport {
-	return []campaignReport{{"--html", f.HTML, report.CampaignPage}, {"--junit", f.JUnit, report.JUnit}, {"--sarif", f.SARIF, report.SARIF}}
+func campaignReports(f *campaignFlags) []campaignReport {
+	return []campaignReport{{"--html", f.html, report.CampaignPage}, {"--junit", f.junit, report.JUnit}, {"--sarif", f.sarif, report.SARIF}}
 }
 
 type campaignReport struct {
@@ -25,7 +26,7 @@ type campaignReport struct {
 }
 
 // checkReports fails before the campaign runs if its reports could not be written after it.
-func checkReports(f *flags.Set) error {
+func checkReports(f *campaignFlags) error {
 	byPath := map[string]string{}
 	for _, r := range campaignReports(f) {
 		if err := project.Writable(r.flag, r.path); err != nil {
@@ -40,11 +41,11 @@ func checkReports(f *flags.Set) error {
 		}
 		byPath[path] = r.flag
 	}
-	return project.Writable("--comment", f.Comment)
+	return project.Writable("--comment", f.comment)
 }
 
 // saveOutputs writes the files that flags ask for.
-func saveReports(f *flags.Set, p *project.Project, doc *CampaignDocument, pages map[string]string) error {
+func saveReports(f *campaignFlags, p *project.Project, doc *CampaignDocument, pages map[string]string) error {
 	c := report.CampaignOf{Name: p.Spec.Name, Bloodhound: program.Version(), Config: p.Config, Totals: doc.Campaign, Status: doc.Status,
 		ExitCode: doc.ExitCode, Arguments: p.Arguments, Pages: pages}
 	if dir, err := os.Getwd(); err == nil {
@@ -60,4 +61,12 @@ func saveReports(f *flags.Set, p *project.Project, doc *CampaignDocument, pages 
 		project.RecordOutput(p.Spec, r.path)
 	}
 	return errors.Join(errs...)
+}
+
+// pagesFolder is where the pages of failures lie, beside the page of a campaign; empty for none.
+func pagesFolder(f *campaignFlags) string {
+	if f.html == "" {
+		return ""
+	}
+	return strings.TrimSuffix(f.html, filepath.Ext(f.html)) + "-failures"
 }

@@ -21,8 +21,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
+// runFlags are those of run.
+type runFlags struct {
+	flags.Set
+	async bool
+	until uint64
+}
+
+// RunVerb makes the command `run`.
 func RunVerb(a *console.App) *cobra.Command {
-	f := &flags.Set{}
+	f := &runFlags{}
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",
 		Short: "Run a world once and check the properties",
@@ -32,40 +40,40 @@ func RunVerb(a *console.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runProject(a, c, f, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	console.AddVerbose(f, c)
+	console.AddVerbose(&f.Set, c)
 	f.AddOneTape(c)
 	f.AddMode(c)
 	f.AddTracing(c)
-	stored.AddLogs(f, c)
-	flags.AddSwitch(c, &f.Async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
+	stored.AddLogs(&f.Set, c)
+	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
 	flags.AddSwitch(c, &f.Reached, "reached", "print the features that the run reached, by which a search compares runs")
-	c.Flags().Var(flags.Number(&f.Until, 1, math.MaxUint64, "give the number of an event, 1 or more"),
+	c.Flags().Var(flags.Number(&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"),
 		"until", "stop after this `event`; the run is not judged then")
 	return c
 }
 
-func runProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
+func runProject(a *console.App, c *cobra.Command, f *runFlags, args []string) error {
 	if f.Logs && f.JSON {
 		return stored.ErrLogsInDocument
 	}
 	f.AsWritten = f.Mode == ""
-	p, err := project.Load(c.Context(), a, f, args)
+	p, err := project.Load(c.Context(), a, &f.Set, args)
 	if err != nil {
 		return err
 	}
-	if f.Async {
+	if f.async {
 		if err := runInRealTime(p); err != nil {
 			return err
 		}
 	}
-	text := a.BeginText(p.State, f)
+	text := a.BeginText(p.State, &f.Set)
 	defer text.Close()
-	t, err := project.TapeOf(f, c, p)
+	t, err := project.TapeOf(&f.Set, c, p)
 	if err != nil {
 		return err
 	}
-	job := &explore.Job{Tape: t, Until: f.Until, Full: true, Progress: !f.JSON, Behaviour: f.Reached}
-	if job.Trace, err = project.TraceJob(f, c, p); err != nil {
+	job := &explore.Job{Tape: t, Until: f.until, Full: true, Progress: !f.JSON, Behaviour: f.Reached}
+	if job.Trace, err = project.TraceJob(&f.Set, c, p); err != nil {
 		return err
 	}
 	if err := p.Build(c.Context(), a); err != nil {
@@ -104,7 +112,7 @@ func runProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) e
 	if err != nil {
 		return err
 	}
-	if err := stored.PrintRun(a, f, t.Own(), reply); err != nil {
+	if err := stored.PrintRun(a, &f.Set, t.Own(), reply); err != nil {
 		return err
 	}
 	var first *report.StoryOf

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
+// explainFlags are those of explain.
+type explainFlags struct {
+	flags.Set
+	runs uint64
+	time time.Duration
+}
+
+// ExplainVerb makes the command `explain`.
 func ExplainVerb(a *console.App) *cobra.Command {
-	f := &flags.Set{}
+	f := &explainFlags{}
 	var url string
 	c := &cobra.Command{
 		Use:   "explain ID [FOLDER or FILE]",
@@ -35,12 +44,12 @@ Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: th
 		RunE: func(c *cobra.Command, args []string) error { return explainFailure(a, c, f, url, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().Var(flags.Number(&f.ExplainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"), "runs",
+	c.Flags().Var(flags.Number(&f.runs, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"), "runs",
 		fmt.Sprintf("maximum number of runs (default: %d)", stored.DefaultExplainRuns))
-	c.Flags().Var(program.Time(&f.ExplainTime), "time", fmt.Sprintf("maximum time (default: %s)", stored.DefaultExplainTime))
+	c.Flags().Var(program.Time(&f.time), "time", fmt.Sprintf("maximum time (default: %s)", stored.DefaultExplainTime))
 	f.AddWorkers(c)
-	stored.AddOriginal(f, c)
-	stored.AddUpdate(f, c)
+	stored.AddOriginal(&f.Set, c)
+	stored.AddUpdate(&f.Set, c)
 	database.AddStoreFlag(c, &url, " of the project")
 	return c
 }
@@ -54,12 +63,12 @@ type ExplainDocument struct {
 	report.Explanation
 }
 
-func explainFailure(a *console.App, c *cobra.Command, f *flags.Set, url string, args []string) error {
-	args, err := stored.FetchFailure(c.Context(), a, f, url, args)
+func explainFailure(a *console.App, c *cobra.Command, f *explainFlags, url string, args []string) error {
+	args, err := stored.FetchFailure(c.Context(), a, &f.Set, url, args)
 	if err != nil {
 		return err
 	}
-	p, full, err := stored.LoadFailure(a, c, f, args)
+	p, full, err := stored.LoadFailure(a, c, &f.Set, args)
 	if err != nil {
 		return err
 	}
@@ -69,7 +78,7 @@ func explainFailure(a *console.App, c *cobra.Command, f *flags.Set, url string, 
 	if err := project.RequireRepeats(full.Spec, "bloodhound explain"); err != nil {
 		return err
 	}
-	failure := stored.ChosenRun(f, full)
+	failure := stored.ChosenRun(&f.Set, full)
 	known, err := stored.WhereKnown(c.Context(), a, url, p, full)
 	if err != nil {
 		return err
@@ -81,7 +90,7 @@ func explainFailure(a *console.App, c *cobra.Command, f *flags.Set, url string, 
 	defer s.Close()
 	show := console.NewProgress(a.Err, false, f.JSON)
 	x := stored.Explainer{App: a, Session: s, Failure: failure, Workers: p.WorkersOf(int(f.Workers)),
-		Runs: cmp.Or(int(f.ExplainRuns), stored.DefaultExplainRuns), Time: cmp.Or(f.ExplainTime, stored.DefaultExplainTime),
+		Runs: cmp.Or(int(f.runs), stored.DefaultExplainRuns), Time: cmp.Or(f.time, stored.DefaultExplainTime),
 		Changes: func(o *check.Judged) []string { return stored.ChangesSince(p, failure, o) }}
 	changed := false
 	x.Changed = func(reply *explore.Reply, v check.Verdict) error {
@@ -92,7 +101,7 @@ func explainFailure(a *console.App, c *cobra.Command, f *flags.Set, url string, 
 		full.Renew(program.Version(), reply.Outcome, v, stored.TreeNow(s, failure), f.Original)
 		return nil
 	}
-	s.Setup.Snapshots = project.Snapshots(a, f, p, x.Workers)
+	s.Setup.Snapshots = project.Snapshots(a, &f.Set, p, x.Workers)
 	e, err := x.Explain(c.Context(), show)
 	show.End()
 	if err != nil {
@@ -121,7 +130,7 @@ func explainFailure(a *console.App, c *cobra.Command, f *flags.Set, url string, 
 	if f.JSON {
 		return a.PrintJSON(ExplainDocument{program.Version(), "explain", a.Code, full.ID, *e})
 	}
-	stop := "bloodhound replay " + flags.ShellQuote(args[0]) + flags.ArgumentsOf(f, args[1:])
+	stop := "bloodhound replay " + flags.ShellQuote(args[0]) + flags.ArgumentsOf(&f.Set, args[1:])
 	if f.Original {
 		stop += " --original"
 	}

@@ -18,8 +18,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
+// reportFlags are those of report.
+type reportFlags struct {
+	flags.Set
+	html, markdown string
+	open           bool
+}
+
+// ReportVerb makes the command `report`.
 func ReportVerb(a *console.App) *cobra.Command {
-	f := &flags.Set{}
+	f := &reportFlags{}
 	c := &cobra.Command{
 		Use:   "report ID [FOLDER or FILE]",
 		Short: "Write a failure as a self-contained HTML page",
@@ -28,7 +36,7 @@ the operations, the logs of all nodes, the faults and the tape. ID is the id of 
 of a failure file. The page is .bloodhound/reports/ID-RUN.html unless --html names another file; its path is printed.
 Exit code 0: the page was written; 5: the run does not show the violation any more.`,
 		Args: func(c *cobra.Command, args []string) error {
-			if id := filepath.Base(f.Markdown); len(args) == 0 && failureID.MatchString(id) {
+			if id := filepath.Base(f.markdown); len(args) == 0 && failureID.MatchString(id) {
 				return fmt.Errorf("--markdown takes a file, and the failure comes first: bloodhound report %s --markdown issue.md", id)
 			}
 			return flags.FailureArguments(c, args)
@@ -36,10 +44,10 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 		RunE: func(c *cobra.Command, args []string) error { return writeReport(a, c, f, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().Var(flags.File(&f.HTML), "html", "write the page to this `file`")
-	c.Flags().Var(flags.File(&f.Markdown), "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
-	flags.AddSwitch(c, &f.Open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
-	stored.AddOriginal(f, c)
+	c.Flags().Var(flags.File(&f.html), "html", "write the page to this `file`")
+	c.Flags().Var(flags.File(&f.markdown), "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
+	flags.AddSwitch(c, &f.open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
+	stored.AddOriginal(&f.Set, c)
 	return c
 }
 
@@ -57,28 +65,28 @@ type ReportDocument struct {
 	Changed string `json:"changed,omitempty"`
 }
 
-func writeReport(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
-	for name, file := range map[string]string{"--html": f.HTML, "--markdown": f.Markdown} {
+func writeReport(a *console.App, c *cobra.Command, f *reportFlags, args []string) error {
+	for name, file := range map[string]string{"--html": f.html, "--markdown": f.markdown} {
 		if err := project.Writable(name, file); err != nil {
 			return err
 		}
 	}
-	p, full, err := stored.LoadFailure(a, c, f, args)
+	p, full, err := stored.LoadFailure(a, c, &f.Set, args)
 	if err != nil {
 		return err
 	}
-	failure := stored.ChosenRun(f, full)
-	path := f.HTML
+	failure := stored.ChosenRun(&f.Set, full)
+	path := f.html
 	if path == "" {
 		path = filepath.Join(p.State, "reports", failure.Name()+".html")
 	}
 	if p.Spec == nil {
 		defer os.RemoveAll(p.State)
-		if f.HTML == "" {
+		if f.html == "" {
 			path = failure.Name() + ".html" // there is no state folder that stays
 		}
 	}
-	s, err := stored.OpenFailure(a, p, failure, path, f.Markdown)
+	s, err := stored.OpenFailure(a, p, failure, path, f.markdown)
 	if err != nil {
 		return stored.ExplainLacking(p, args[0], full, err)
 	}
@@ -100,7 +108,7 @@ func writeReport(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, stored.WhyChanged(stored.ChangesSince(p, failure, reply.Outcome)))
 	}
-	page.StoryOf = storyOf(f, args, failure, full, reply.Outcome, page.Verdict)
+	page.StoryOf = storyOf(&f.Set, args, failure, full, reply.Outcome, page.Verdict)
 	if !report.IsFailurePath(args[0]) {
 		page.File = full.Path(p.State)
 	}
@@ -110,17 +118,17 @@ func writeReport(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 	if err := stored.WritePage(page, path); err != nil {
 		return console.Failed(err)
 	}
-	if f.Markdown != "" {
+	if f.markdown != "" {
 		text, err := report.Issue(page.StoryOf)
 		if err == nil {
-			err = report.WriteFile(f.Markdown, []byte(text))
+			err = report.WriteFile(f.markdown, []byte(text))
 		}
 		if err != nil {
 			return console.Failed(err)
 		}
-		project.RecordOutput(failure.Spec, f.Markdown)
+		project.RecordOutput(failure.Spec, f.markdown)
 	}
-	if f.Open {
+	if f.open {
 		if err := console.OpenPage(path); err != nil {
 			a.Note("note: %v", err)
 		}

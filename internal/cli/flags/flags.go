@@ -24,49 +24,22 @@ type Set struct {
 	Verbose   bool
 	Mode      string // preset of faults that overrides the configuration
 	AsWritten bool   // a configuration without faults has none
-	Async     bool
 	Seed      uint64
-	Seeds     uint64
-	Timeout   time.Duration
-	Budget    time.Duration // of test, for builds
-	Comment   string
 	Workers   uint64
-	KeepGoing bool
-	Strategy  string
-	MaxDepth  uint64
-	// FullLength asks for runs of full length only.
-	FullLength bool
-	Corpus     string
-	Runs       uint64
-	TapeFile   string
-	BootSeed   uint64
-	Trace      string
-	Logs       bool
-	Reached    bool
-	HTML       string
-	Markdown   string
-	JUnit      string
-	SARIF      string
-	Format     string
-	Until      uint64
-	Original   bool
-	Open       bool
-	Update     bool
+	Runs      uint64
+	TapeFile  string
+	BootSeed  uint64
+	Trace     string
+	Logs      bool
+	Reached   bool
+	Format    string
+	Original  bool
+	Update    bool
 
-	Coverage       bool
-	Since          string
-	Threshold      float64 // in percent
-	ThresholdGiven bool
-
-	Around   uint64
-	NoShrink bool
-	Switches bool
 	FromBoot bool
 	// SnapshotMemory is in bytes; nil was not given.
 	SnapshotMemory *int64
 	ShrinkRuns     uint64
-	ExplainRuns    uint64
-	ExplainTime    time.Duration
 	ShrinkTime     time.Duration
 	ShrinkCPU      time.Duration
 }

@@ -41,6 +41,7 @@ const defaultSlice = 30 * time.Second
 
 // fleetFlags are those of worker alone.
 type fleetFlags struct {
+	strategy  string
 	store     string
 	period    time.Duration
 	slice     time.Duration
@@ -85,7 +86,7 @@ Exit code 0: no failure is known of this code; 1: one is; 3: the store does not 
 	f.AddDocument(c)
 	f.AddWorkers(c)
 	f.AddSnapshotMemory(c)
-	c.Flags().Var(flags.Strategy(&f.Strategy), "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
+	c.Flags().Var(flags.Strategy(&w.strategy), "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
 	database.AddStoreFlag(c, &w.store, " beside the first project")
 	c.Flags().Var(program.Time(&w.period), "for", "end after this `time`")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk",
@@ -217,6 +218,7 @@ type fleetProject struct {
 	p       *project.Project
 	session *project.Session
 	canary  bool
+	wanted  string // strategy; empty if none is asked for
 	code    records.Code
 	workers int
 }
@@ -233,7 +235,7 @@ func openProject(ctx context.Context, a *console.App, f *flags.Set, w *fleetFlag
 	if err != nil {
 		return nil, err
 	}
-	x := &fleetProject{App: a, f: f, p: p, session: s, canary: canary, workers: int(cmp.Or(f.Workers, 1))}
+	x := &fleetProject{App: a, f: f, p: p, session: s, canary: canary, wanted: w.strategy, workers: int(cmp.Or(f.Workers, 1))}
 	s.Setup.Snapshots = project.Snapshots(a, f, p, x.workers)
 	if why := project.NoCommit(ctx, p.Spec.Dir); why != "" {
 		a.Note("%s", why)
@@ -257,8 +259,8 @@ func (x *fleetProject) Code() records.Code { return x.code }
 
 // strategy is what was asked for; a fleet learns, if nothing was.
 func (x *fleetProject) strategy() string {
-	name := cmp.Or(x.f.Strategy, x.p.Search.Strategy, search.Guided)
-	if (name == search.Random || name == search.Default) && x.f.Strategy == "" {
+	name := cmp.Or(x.wanted, x.p.Search.Strategy, search.Guided)
+	if (name == search.Random || name == search.Default) && x.wanted == "" {
 		return search.Guided
 	}
 	return name

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
-	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -49,16 +47,8 @@ func WritePage(page *report.PageOf, path string) error {
 	return nil
 }
 
-// maxPages is of how many failures a campaign's page has pages beside it.
+// maxPages bounds the failures of a campaign that have pages of their own.
 const maxPages = 20
-
-// PagesFolder is where these lie.
-func PagesFolder(f *flags.Set) string {
-	if f.HTML == "" {
-		return ""
-	}
-	return strings.TrimSuffix(f.HTML, filepath.Ext(f.HTML)) + "-failures"
-}
 
 // WritePages writes the pages of the failures of a campaign beside its own, and gives their places from there on, by id. Each needs a
 // run, of the smallest tape.
