@@ -1,4 +1,4 @@
-// Package cli is the command line: one file a verb, and how runs look on a terminal.
+// Package cli assembles the command line: the tree of verbs, whose groups are the packages below it, and the help of the whole.
 package cli
 
 import (
@@ -36,7 +36,7 @@ func RR(args []string, out, errs io.Writer) int { return debug.RR(args, out, err
 
 // Commands is the tree of verbs, for pages and completions that are made of it.
 func Commands() *cobra.Command {
-	return root((&console.App{Out: io.Discard, JSON: io.Discard, Raw: io.Discard, Err: io.Discard}), nil)
+	return root(&console.App{Out: io.Discard, JSON: io.Discard, Raw: io.Discard, Err: io.Discard}, nil)
 }
 
 // Main parses the arguments, does what they say and returns the exit code.
@@ -77,6 +77,10 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	}
 	return console.CodeOf(err)
 }
+
+// groups are the verbs, by what they are about.
+var groups = []func(*console.App) []*cobra.Command{campaign.Verbs, failures.Verbs, debug.Verbs, history.Verbs, model.Verbs, fleet.Verbs,
+	image.Verbs, setup.Verbs}
 
 func root(a *console.App, args []string) *cobra.Command {
 	root := &cobra.Command{
@@ -127,11 +131,9 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(campaign.RunVerb(a), campaign.ExploreVerb(a), campaign.SweepVerb(a), campaign.TestVerb(a), campaign.VerifyVerb(a), failures.ReplayVerb(a), debug.DebugVerb(a),
-		failures.ShrinkVerb(a), failures.ExplainVerb(a), failures.BisectVerb(a), setup.BuildVerb(a), setup.LiveVerb(a), fleet.FleetVerb(a), fleet.DashboardVerb(a),
-		history.CheckVerb(a), failures.ReportVerb(a), failures.ListVerb(a), setup.DocsVerb(a), setup.InitVerb(a), setup.ImportVerb(a), setup.ConfigVerb(a), setup.SchemaVerb(a),
-		image.ImageVerb(a), setup.DoctorVerb(a), model.ModelVerb(a), campaign.VMVerb(a),
-		campaign.WorkerVerb(a), fleet.DBVerb(a))
+	for _, verbs := range groups {
+		root.AddCommand(verbs(a)...)
+	}
 	program.Document(root, examples, flagGroups)
 	return root
 }

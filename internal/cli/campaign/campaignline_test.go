@@ -67,7 +67,7 @@ func TestCampaignLine(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	parts := []console.Part{{Text: "80 of 100 runs", Colour: console.Bold}, {Text: "1 failure", Colour: console.Red}, {Text: "a long rest of the line", Colour: console.NoColour}}
+	parts := []console.Part{{Text: "80 of 100 runs", Colour: console.Bold}, {Text: "1 failure", Colour: console.Red}, {Text: "a long rest of the line"}}
 	if got := console.Line(parts, 40, true); got != "\x1b[1m80 of 100 runs\x1b[0m, \x1b[1;31m1 failure\x1b[0m" {
 		t.Errorf("in 40 columns: %q", got)
 	}

@@ -129,7 +129,8 @@ func ownEntries(a *console.App, p *project.Project, dir string, list []search.En
 	}
 	if len(own) == 0 {
 		return nil, fmt.Errorf("%s in %s %s of other projects than %s (%s); name the corpus of this one",
-			plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.Spec.Name), report.Some(strange, project.MaxEntriesNamed))
+			plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.Spec.Name),
+			report.Some(strange, project.MaxEntriesNamed))
 	}
 	for _, group := range []struct {
 		names []string

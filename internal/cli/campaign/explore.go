@@ -1,4 +1,3 @@
-// Package campaign has the verbs that run worlds: run, explore, test, verify and sweep, orders to virtual machines, and worker processes.
 package campaign
 
 import (
@@ -34,7 +33,7 @@ const defaultSeeds = 1000
 // vmEngine is the name of the engine that runs a world in a virtual machine.
 const vmEngine = "vm"
 
-func ExploreVerb(a *console.App) *cobra.Command {
+func exploreVerb(a *console.App) *cobra.Command {
 	f := &campaignFlags{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
@@ -420,9 +419,9 @@ func (l *campaignLine) now(elapsed time.Duration) []console.Part {
 	case l.known != nil && elapsed-l.at < longRun:
 		return l.known
 	case l.known != nil:
-		return append(slices.Clone(l.known[:2]), console.Part{Text: "the last run ended " + (elapsed - l.at).Round(time.Second).String() + " ago", Colour: console.NoColour})
+		return append(slices.Clone(l.known[:2]), console.Part{Text: "the last run ended " + (elapsed - l.at).Round(time.Second).String() + " ago"})
 	case u.Events == 0:
-		return []console.Part{{Text: "starting the world", Colour: console.Bold}, {Text: elapsed.Round(time.Second).String(), Colour: console.NoColour}}
+		return []console.Part{{Text: "starting the world", Colour: console.Bold}, {Text: elapsed.Round(time.Second).String()}}
 	case u.Baseline:
 		return append([]console.Part{{Text: "baseline run (without faults)", Colour: console.Bold}}, far(u, elapsed)...)
 	default:
@@ -431,8 +430,8 @@ func (l *campaignLine) now(elapsed time.Duration) []console.Part {
 }
 
 func far(u *explore.FirstRun, elapsed time.Duration) []console.Part {
-	return []console.Part{{Text: plural.Count(u.Events, "event"), Colour: console.NoColour}, {Text: report.Seconds(u.VirtualNs) + " of virtual time", Colour: console.NoColour},
-		{Text: elapsed.Round(time.Second).String(), Colour: console.NoColour}}
+	return []console.Part{{Text: plural.Count(u.Events, "event")}, {Text: report.Seconds(u.VirtualNs) + " of virtual time"},
+		{Text: elapsed.Round(time.Second).String()}}
 }
 
 // newsStay is how long a progress line shows what is new.
@@ -449,13 +448,14 @@ func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []console
 	}
 	parts := []console.Part{{Text: fmt.Sprintf("%d%s runs", t.Runs, of), Colour: console.Bold}, failures}
 	if left := l.left(elapsed); left > 0 {
-		parts = append(parts, console.Part{Text: left.String() + " left", Colour: console.NoColour})
+		parts = append(parts, console.Part{Text: left.String() + " left"})
 	}
 	if news := l.fresh(t, elapsed); news != "" {
 		parts = append(parts, console.Part{Text: "new: " + news, Colour: console.Green})
 	}
-	parts = append(parts, console.Part{Text: report.Rate(float64(t.Runs), max(int64(elapsed), 1e6)) + " runs/s", Colour: console.NoColour},
-		console.Part{Text: time.Duration(t.VirtualNs).Round(time.Second).String() + " of virtual time", Colour: console.Grey}, console.Part{Text: t.Search.String(), Colour: console.Grey})
+	parts = append(parts, console.Part{Text: report.Rate(float64(t.Runs), max(int64(elapsed), 1e6)) + " runs/s"},
+		console.Part{Text: time.Duration(t.VirtualNs).Round(time.Second).String() + " of virtual time", Colour: console.Grey},
+		console.Part{Text: t.Search.String(), Colour: console.Grey})
 	if t.LostRuns > 0 {
 		parts = slices.Insert(parts, 2, console.Part{Text: fmt.Sprintf("%d lost", t.LostRuns), Colour: console.Red})
 	}

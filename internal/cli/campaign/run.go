@@ -28,8 +28,7 @@ type runFlags struct {
 	until uint64
 }
 
-// RunVerb makes the command `run`.
-func RunVerb(a *console.App) *cobra.Command {
+func runVerb(a *console.App) *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",

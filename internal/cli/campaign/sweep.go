@@ -39,7 +39,7 @@ type sweepFlags struct {
 	time     time.Duration
 }
 
-func SweepVerb(a *console.App) *cobra.Command {
+func sweepVerb(a *console.App) *cobra.Command {
 	f, own := &flags.Set{}, &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
@@ -152,7 +152,8 @@ func sweptSpec(spec *world.Spec, left []string) *world.Spec {
 	return &own
 }
 
-func sweepOnce(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlags, p *project.Project, s *project.Session, show *console.Progress, left []string) (*sweeping.Totals, error) {
+func sweepOnce(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlags, p *project.Project, s *project.Session,
+	show *console.Progress, left []string) (*sweeping.Totals, error) {
 	setup := *s.Setup
 	setup.Spec = sweptSpec(p.Spec, left)
 	kinds := sweep.Kinds
@@ -228,7 +229,7 @@ func sweepLine(t *sweeping.Totals, elapsed time.Duration) []console.Part {
 	parts := []console.Part{{Text: fmt.Sprintf("%d of %s", t.Swept, plural.Count(t.Moments, "moment")), Colour: console.Bold}, findings}
 	if fresh := t.Swept - t.Resumed; fresh > 0 && t.Moments > t.Swept {
 		left := time.Duration(float64(elapsed) / float64(fresh) * float64(t.Moments-t.Swept))
-		parts = append(parts, console.Part{Text: "ends in about " + left.Round(time.Second).String(), Colour: console.NoColour})
+		parts = append(parts, console.Part{Text: "ends in about " + left.Round(time.Second).String()})
 	}
 	return append(parts, console.Part{Text: cpuText(t.CPU.Ns()) + " of CPU time", Colour: console.Grey})
 }

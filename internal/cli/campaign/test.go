@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 )
 
-func TestVerb(a *console.App) *cobra.Command {
+func testVerb(a *console.App) *cobra.Command {
 	f := &campaignFlags{}
 	actors := false
 	c := &cobra.Command{

@@ -23,7 +23,7 @@ import (
 // defaultVerifyRuns is how often verify runs a tape by default, and at least.
 const defaultVerifyRuns = 2
 
-func VerifyVerb(a *console.App) *cobra.Command {
+func verifyVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "verify [FOLDER or FILE]",

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-func VMVerb(a *console.App) *cobra.Command {
+func vmVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "vm",
 		Short: "Look at a virtual machine that runs in real time, pause it, and inject faults by hand",

@@ -29,7 +29,7 @@ import (
 // progressInterval is how often a worker reports the progress of a run.
 const progressInterval = 200 * time.Millisecond
 
-func WorkerVerb(a *console.App) *cobra.Command {
+func workerVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    project.WorkerName,
 		Hidden: true,

@@ -31,6 +31,7 @@ type mistake struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
+// NewErrorDocument makes the document of a verb that ends with an error.
 func NewErrorDocument(verb *cobra.Command, err error) ErrorDocument {
 	d := ErrorDocument{Bloodhound: program.Version(), ExitCode: CodeOf(err), Error: err.Error()}
 	if verb.HasParent() {

@@ -10,4 +10,5 @@ const ExitCodes = `Exit codes: 0 all properties hold, 1 violated, 2 wrong usage 
 // Failed marks err as a failure of the engine or the machine.
 func Failed(err error) error { return program.Failed(err) }
 
+// CodeOf returns the exit code for an error.
 func CodeOf(err error) int { return program.CodeOf(err) }

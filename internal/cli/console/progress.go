@@ -88,18 +88,18 @@ func (p *Progress) Every(parts func(elapsed time.Duration) []Part) (stop func())
 // Part is a piece of a line of progress. Parts are divided by commas; what is not important is left out first where there is no room.
 type Part struct {
 	Text   string
-	Colour colour
+	Colour Colour
 }
 
-// colour is one of a terminal's (ECMA-48, SGR).
-type colour string
+// Colour is one of a terminal's (ECMA-48, SGR).
+type Colour string
 
 const (
-	NoColour colour = ""
-	Bold     colour = "1"
-	Red      colour = "1;31"
-	Green    colour = "32"
-	Grey     colour = "90"
+	NoColour Colour = ""
+	Bold     Colour = "1"
+	Red      Colour = "1;31"
+	Green    Colour = "32"
+	Grey     Colour = "90"
 )
 
 // Line writes as many parts in a line as fit into some columns; 0 is no bound.

@@ -38,7 +38,12 @@ import (
 // defaultListen is where debuggers find a world.
 const defaultListen = "127.0.0.1:1234"
 
-func DebugVerb(a *console.App) *cobra.Command {
+// Verbs makes the verb debug.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{debugVerb(a)}
+}
+
+func debugVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	o := &debugOptions{listen: defaultListen}
 	c := &cobra.Command{

@@ -65,7 +65,8 @@ func RR(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Wr
 // prepareDelve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
 func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o *debugOptions, args []string) error {
 	if d.only == nil {
-		return fmt.Errorf("one process is debugged: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(stored.NodeNames(d.spec), ", "))
+		return fmt.Errorf("one process is debugged: name it by --process NODE, or NODE/PID; there are the nodes %s",
+			strings.Join(stored.NodeNames(d.spec), ", "))
 	}
 	var given []string
 	c.Flags().Visit(func(flag *pflag.Flag) {

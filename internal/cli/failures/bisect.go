@@ -22,7 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func BisectVerb(a *console.App) *cobra.Command {
+func bisectVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	var good, bad, url string
 	c := &cobra.Command{
@@ -110,7 +110,8 @@ func requestBisect(ctx context.Context, a *console.App, url, id string, args []s
 		if err != nil {
 			return database.AsMistake(err)
 		}
-		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.Key(), By: database.UserName(), AtMs: time.Now().UnixMilli(), Good: good, Bad: bad}
+		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.Key(), By: database.UserName(),
+			AtMs: time.Now().UnixMilli(), Good: good, Bad: bad}
 		if err := r.Check(); err != nil {
 			return database.AsMistake(err)
 		}
@@ -128,8 +129,8 @@ func requestBisect(ctx context.Context, a *console.App, url, id string, args []s
 			}
 			id := project.CommitOf(ctx, dir, *rev)
 			if id == "" {
-				return database.AsMistake(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the failure, or fetch the commit by git",
-					*rev, dir))
+				return database.AsMistake(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the "+
+					"failure, or fetch the commit by git", *rev, dir))
 			}
 			*rev = id
 		}

@@ -27,8 +27,7 @@ type explainFlags struct {
 	time time.Duration
 }
 
-// ExplainVerb makes the command `explain`.
-func ExplainVerb(a *console.App) *cobra.Command {
+func explainVerb(a *console.App) *cobra.Command {
 	f := &explainFlags{}
 	var url string
 	c := &cobra.Command{

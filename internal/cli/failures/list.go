@@ -24,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func ListVerb(a *console.App) *cobra.Command {
+func listVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "list [FOLDER]",

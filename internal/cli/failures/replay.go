@@ -1,4 +1,3 @@
-// Package failures has the verbs about stored failures: replay, shrink, explain, bisect, list and report.
 package failures
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func ReplayVerb(a *console.App) *cobra.Command {
+func replayVerb(a *console.App) *cobra.Command {
 	f, l := &flags.Set{}, &stored.LookFlags{}
 	var all bool
 	var code string

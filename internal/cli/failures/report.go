@@ -25,8 +25,7 @@ type reportFlags struct {
 	open           bool
 }
 
-// ReportVerb makes the command `report`.
-func ReportVerb(a *console.App) *cobra.Command {
+func reportVerb(a *console.App) *cobra.Command {
 	f := &reportFlags{}
 	c := &cobra.Command{
 		Use:   "report ID [FOLDER or FILE]",

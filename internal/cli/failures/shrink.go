@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
-func ShrinkVerb(a *console.App) *cobra.Command {
+func shrinkVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "shrink ID [FOLDER or FILE]",
@@ -122,12 +122,14 @@ func shrinkStored(a *console.App, c *cobra.Command, f *flags.Set, args []string)
 	if report.IsFailurePath(name) {
 		name = path // it may be stored elsewhere
 	}
-	fmt.Fprintf(a.Out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), flags.ShellQuote(name), flags.ArgumentsOf(f, args[1:]), path)
+	fmt.Fprintf(a.Out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n",
+		report.Shrunk(shrunk), flags.ShellQuote(name), flags.ArgumentsOf(f, args[1:]), path)
 	return nil
 }
 
 // replayStored makes the run of a failure before it is shrunk, and reports whether it has changed, and what else has.
-func replayStored(ctx context.Context, a *console.App, p *project.Project, s *project.Session, small *report.Failure) (changed bool, changes []string, err error) {
+func replayStored(ctx context.Context, a *console.App, p *project.Project, s *project.Session, small *report.Failure) (
+	changed bool, changes []string, err error) {
 	reply, err := s.Run(ctx, &explore.Job{Tape: small.Tape, Full: true}, nil)
 	if err != nil || reply.Summary.Hash == small.Hash {
 		return false, nil, err

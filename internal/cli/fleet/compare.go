@@ -36,7 +36,9 @@ count for this folder alone, while it has changes.
 Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the two commits, or none was run.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error { return compareCommits(c.Context(), a, s, &f, base, code) })
+			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
+				return compareCommits(c.Context(), a, s, &f, base, code)
+			})
 		},
 	}
 	f.flags(c)
@@ -297,7 +299,8 @@ func revisionOf(ctx context.Context, v *records.View, flag, revision string) (st
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) > 1:
-		return "", database.AsMistake(fmt.Errorf("%s %s: the beginning of %s of the store; give more digits", flag, revision, plural.Count(len(known), "commit")))
+		return "", database.AsMistake(fmt.Errorf("%s %s: the beginning of %s of the store; give more digits",
+			flag, revision, plural.Count(len(known), "commit")))
 	case wholeCommit.MatchString(revision):
 		return revision, nil
 	}

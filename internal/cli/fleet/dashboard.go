@@ -44,7 +44,7 @@ type dashboardFlags struct {
 	noToken   bool
 }
 
-func DashboardVerb(a *console.App) *cobra.Command {
+func dashboardVerb(a *console.App) *cobra.Command {
 	f := &dashboardFlags{}
 	c := &cobra.Command{
 		Use:   "dashboard",

@@ -32,7 +32,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func DBVerb(a *console.App) *cobra.Command {
+func dbVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Merge, export, import, clean, check, upgrade and compare what workers write, and pause these",

@@ -71,7 +71,12 @@ func (v riskFlag) Set(text string) error {
 	return nil
 }
 
-func FleetVerb(a *console.App) *cobra.Command {
+// Verbs makes the verbs of a fleet and its database.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{fleetVerb(a), dashboardVerb(a), dbVerb(a)}
+}
+
+func fleetVerb(a *console.App) *cobra.Command {
 	f, w := &flags.Set{}, &fleetFlags{slice: defaultSlice}
 	c := &cobra.Command{
 		Use:   "worker [FOLDER or FILE]...",
@@ -304,7 +309,8 @@ func (x *fleetProject) Shrink(ctx context.Context, file []byte, within time.Dura
 		return s, err
 	}
 	show := console.NewProgress(x.Err, true, true)
-	if _, err := stored.ShrinkFailure(ctx, x.App, x.session, f, stored.ShrinkBudget{Workers: x.workers, Runs: stored.DefaultShrinkRuns, Time: within}, show); err != nil {
+	budget := stored.ShrinkBudget{Workers: x.workers, Runs: stored.DefaultShrinkRuns, Time: within}
+	if _, err := stored.ShrinkFailure(ctx, x.App, x.session, f, budget, show); err != nil {
 		return s, err
 	}
 	s.Reason = f.Smallest.Verdict.Reason

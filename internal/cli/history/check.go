@@ -58,7 +58,12 @@ type judging struct {
 	typed      bool // the values are spelt with their types
 }
 
-func CheckVerb(a *console.App) *cobra.Command {
+// Verbs makes the verb check.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{checkVerb(a)}
+}
+
+func checkVerb(a *console.App) *cobra.Command {
 	j := &judging{}
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",

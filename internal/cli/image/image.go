@@ -17,7 +17,12 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
-func ImageVerb(a *console.App) *cobra.Command {
+// Verbs makes the verb image.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{imageVerb(a)}
+}
+
+func imageVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image",
 		Short: "Look at the images that nodes are made from, pull them, or make room",

@@ -49,7 +49,12 @@ type modelling struct {
 
 const walkedDepth = 100 // states of a simulated behaviour
 
-func ModelVerb(a *console.App) *cobra.Command {
+// Verbs makes the verb model.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{modelVerb(a)}
+}
+
+func modelVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "model",
 		Short: "Work with specifications in TLA+",

@@ -81,5 +81,6 @@ func buildRemedy(err error, s config.Build) string {
 
 // BuildLine is the line of progress of a build.
 func BuildLine(s *config.Build, elapsed time.Duration) []console.Part {
-	return []console.Part{{Text: "building " + s.Node, Colour: console.Bold}, {Text: elapsed.Round(time.Second).String(), Colour: console.NoColour}, {Text: strings.Join(s.Argv, " "), Colour: console.Grey}}
+	return []console.Part{{Text: "building " + s.Node, Colour: console.Bold}, {Text: elapsed.Round(time.Second).String()},
+		{Text: strings.Join(s.Argv, " "), Colour: console.Grey}}
 }

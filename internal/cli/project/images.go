@@ -79,6 +79,7 @@ func pulling(a *console.App) func(image.Progress) {
 	}
 }
 
+// Megabytes writes a number of bytes.
 func Megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(max(n, 0))/1e6) }
 
 // findImages is how a configuration gets its images.

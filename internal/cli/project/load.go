@@ -126,7 +126,8 @@ func noteStrays(r *config.Result) {
 		for _, path := range strays {
 			at := r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name}})[0]
 			r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: "template",
-				Text: flags.RelativeTo(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (`bloodhound docs antithesis`), nor helper_"})
+				Text: flags.RelativeTo(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes " +
+					"(`bloodhound docs antithesis`), nor helper_"})
 		}
 	}
 }

@@ -184,6 +184,7 @@ func (p *Project) TestName() string {
 	return name
 }
 
+// TestID returns the id of the test in a database.
 func (p *Project) TestID() records.ID { return records.TestID(p.TestName()) }
 
 // IsBelow reports whether a file lies in a folder, by names.

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
+// SettingsOf returns what a configuration sets of a search.
 func SettingsOf(x *config.Exploration) search.Settings {
 	return search.Settings{MaxDepth: int(x.MaxDepth), MaxStates: uint64(x.MaxStates), Streams: x.Streams, FeedbackDelay: uint64(x.FeedbackDelay),
 		FullLength: x.Length == configkeys.FullLength, Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}

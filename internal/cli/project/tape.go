@@ -41,6 +41,7 @@ func TapeOf(f *flags.Set, c *cobra.Command, p *Project) (tape.Tape, error) {
 // DefaultSeed makes the same command do the same thing each time.
 const DefaultSeed = 1
 
+// SeedOf returns the seed that the flags, or else the configuration, name.
 func SeedOf(f *flags.Set, c *cobra.Command, p *Project) uint64 {
 	switch {
 	case c.Flags().Changed("seed"):

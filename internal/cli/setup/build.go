@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-func BuildVerb(a *console.App) *cobra.Command {
+func buildVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "build [FOLDER or FILE]...",

@@ -87,7 +87,7 @@ func gather(s *world.Spec, of func(*world.Node) []string) []string {
 	return all
 }
 
-func ConfigVerb(a *console.App) *cobra.Command {
+func configVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	quiet := false
 	wanted := make([]bool, len(lists))

@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func DocsVerb(a *console.App) *cobra.Command {
+func docsVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [TOPIC]",
 		Short: "Read the documentation of this version, offline",

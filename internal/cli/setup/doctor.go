@@ -43,7 +43,7 @@ const (
 	doctorQuoted = 3
 )
 
-func DoctorVerb(a *console.App) *cobra.Command {
+func doctorVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{

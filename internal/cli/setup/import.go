@@ -40,7 +40,7 @@ type importing struct {
 	lead   time.Duration
 }
 
-func ImportVerb(a *console.App) *cobra.Command {
+func importVerb(a *console.App) *cobra.Command {
 	i := &importing{}
 	c := &cobra.Command{
 		Use:   "import FILE...",

@@ -1,4 +1,3 @@
-// Package setup has the verbs before a first run: init, import, config, schema, build, doctor, docs and live.
 package setup
 
 import (
@@ -28,7 +27,7 @@ import (
 // maxOffered bounds the worlds that init offers; --from takes the others.
 const maxOffered = 9
 
-func InitVerb(a *console.App) *cobra.Command {
+func initVerb(a *console.App) *cobra.Command {
 	template, from := "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",

@@ -21,7 +21,7 @@ const LiveProgram = "bloodhound-live"
 const getLive = "install it by `go install github.com/bloodhound-dst/bloodhound/live/cmd/bloodhound-live@latest`,\n" +
 	"or put it from the archive of the release beside bloodhound or into a folder of PATH"
 
-func LiveVerb(a *console.App) *cobra.Command {
+func liveVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "live [VERB] [ARGUMENTS]",
 		Short: "Explore what running programs could do next, without touching them",

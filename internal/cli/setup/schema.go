@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
-func SchemaVerb(a *console.App) *cobra.Command {
+func schemaVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of bloodhound.yaml, for editors",

@@ -42,6 +42,7 @@ func BuildChanges(f *report.Failure, o *check.Judged) (list []string) {
 	return list
 }
 
+// PrintOtherChanges prints what has changed since a failure was stored, under a heading of its own.
 func PrintOtherChanges(a *console.App, changes []string) {
 	if len(changes) == 0 {
 		return

@@ -40,6 +40,7 @@ type Explainer struct {
 	Changes func(*check.Judged) []string // since the failure was stored; may be nil
 }
 
+// Explain makes the runs that find the moment at which the failure was decided.
 func (x *Explainer) Explain(ctx context.Context, show *console.Progress) (*report.Explanation, error) {
 	again, err := x.Session.Run(ctx, &explore.Job{Tape: x.Failure.Tape, Full: true}, nil)
 	if err != nil {

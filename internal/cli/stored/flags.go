@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// AddLogs is for those whose one run has programs that may be asked what they said.
+// AddLogs adds --logs to verbs that make one run.
 func AddLogs(f *flags.Set, c *cobra.Command) {
 	flags.AddSwitch(c, &f.Logs, "logs", "print what the programs of the run wrote, in virtual time order")
 }
@@ -20,6 +20,7 @@ func AddLogs(f *flags.Set, c *cobra.Command) {
 // ErrLogsInDocument is the answer to --logs beside --json.
 var ErrLogsInDocument = errors.New("--logs prints lines and --json one document: give one of them")
 
+// AddShrinking adds the bounds of shrinking.
 func AddShrinking(f *flags.Set, c *cobra.Command) {
 	c.Flags().Var(flags.Number(&f.ShrinkRuns, 1, math.MaxInt32, "give the number of runs that shrinking may make, 1 or more"),
 		"shrink-runs", fmt.Sprintf("maximum number of runs to shrink one failure (default: %d)", DefaultShrinkRuns))
@@ -28,10 +29,12 @@ func AddShrinking(f *flags.Set, c *cobra.Command) {
 	c.Flags().Var(program.Time(&f.ShrinkTime), "shrink-time", "maximum real time to shrink all failures (default: none)")
 }
 
+// AddOriginal adds --original.
 func AddOriginal(f *flags.Set, c *cobra.Command) {
 	flags.AddSwitch(c, &f.Original, "original", "use the run as it was found, not the smallest one")
 }
 
+// AddUpdate adds --update.
 func AddUpdate(f *flags.Set, c *cobra.Command) {
 	flags.AddSwitch(c, &f.Update, "update", "if the run has changed and still fails, store it as it is now, in the file of the failure itself")
 }

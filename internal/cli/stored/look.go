@@ -31,6 +31,7 @@ type LookFlags struct {
 	ps, sockets, files                        bool
 }
 
+// Add adds the flags to a verb.
 func (l *LookFlags) Add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&l.at, "at", "", "look at the run at this `point`: "+view.PlaceForms+" (default: violation)")
@@ -144,6 +145,7 @@ func (l *LookFlags) Request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 	return r, err
 }
 
+// NodeNames lists the nodes of a world.
 func NodeNames(spec *world.Spec) (names []string) {
 	for i := range spec.Nodes {
 		names = append(names, spec.Nodes[i].Name)
@@ -151,6 +153,7 @@ func NodeNames(spec *world.Spec) (names []string) {
 	return names
 }
 
+// KnownNode returns an error unless a world has a node of this name.
 func KnownNode(spec *world.Spec, name string) error {
 	names := NodeNames(spec)
 	if slices.Contains(names, name) {
@@ -175,7 +178,8 @@ type LookDocument struct {
 }
 
 // ShowPoint replays a failure, stops at a point to look at the run, and goes on to the end, which shows whether it is the stored run.
-func ShowPoint(a *console.App, c *cobra.Command, f *flags.Set, l *LookFlags, p *project.Project, s *project.Session, full, failure *report.Failure, job *explore.Job, r *view.Request) error {
+func ShowPoint(a *console.App, c *cobra.Command, f *flags.Set, l *LookFlags, p *project.Project, s *project.Session,
+	full, failure *report.Failure, job *explore.Job, r *view.Request) error {
 	ctx := c.Context()
 	ledger := knownLedger(p, full, failure)
 	var known bool

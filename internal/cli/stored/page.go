@@ -35,6 +35,7 @@ func PageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 	return page, nil
 }
 
+// WritePage writes the page of a failure to a file.
 func WritePage(page *report.PageOf, path string) error {
 	var b bytes.Buffer
 	if err := report.Page(&b, *page); err != nil {
@@ -106,6 +107,7 @@ func PageOfRun(ctx context.Context, a *console.App, s *project.Session, failure 
 	return page, err
 }
 
+// ReadDiagram reads the trace of a run as the diagram of a page.
 func ReadDiagram(file string, page *report.PageOf) (*report.Diagram, error) {
 	in, err := os.Open(file)
 	if err != nil {

@@ -47,6 +47,7 @@ type ShrinkBudget struct {
 	Time    time.Duration // 0 is no bound
 }
 
+// ShrinkBudgetOf returns the budget that the flags set.
 func ShrinkBudgetOf(f *flags.Set, workers int) ShrinkBudget {
 	b := ShrinkBudget{Workers: workers, Runs: DefaultShrinkRuns, cpu: defaultShrinkCPU}
 	if f.ShrinkRuns > 0 {
@@ -64,17 +65,18 @@ func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []console.
 	size := p.Size
 	return []console.Part{
 		{Text: "shrinking " + id, Colour: console.Bold},
-		{Text: plural.Count(size.Faults, "fault"), Colour: console.NoColour},
-		{Text: plural.Count(size.Operations, "operation"), Colour: console.NoColour},
-		{Text: plural.Count(size.Decisions, "decision") + " left", Colour: console.NoColour},
-		{Text: plural.Count(p.Runs, "run"), Colour: console.NoColour},
-		{Text: elapsed.Round(time.Second).String(), Colour: console.NoColour},
+		{Text: plural.Count(size.Faults, "fault")},
+		{Text: plural.Count(size.Operations, "operation")},
+		{Text: plural.Count(size.Decisions, "decision") + " left"},
+		{Text: plural.Count(p.Runs, "run")},
+		{Text: elapsed.Round(time.Second).String()},
 		{Text: "now " + p.Stage, Colour: console.Grey},
 	}
 }
 
 // ShrinkFailure makes the smallest run of a failure smaller, or else the original one, and takes it into the failure.
-func ShrinkFailure(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, b ShrinkBudget, show *console.Progress) (*shrink.Result, error) {
+func ShrinkFailure(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, b ShrinkBudget,
+	show *console.Progress) (*shrink.Result, error) {
 	setup := *s.Setup
 	setup.Spec = failure.Spec
 	pool := explore.NewPool(&setup, s.Command, b.Workers)

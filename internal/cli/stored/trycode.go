@@ -24,7 +24,8 @@ type Tried struct {
 
 // TryCode makes the run of a failure on the code of a project. Where the tape makes another run without the violation, which is so after most changes,
 // runs near it are made: if none of them fails, the code is clean.
-func TryCode(ctx context.Context, a *console.App, p *project.Project, s *project.Session, f *report.Failure, campaign explore.Campaign, show *console.Progress) (t Tried, err error) {
+func TryCode(ctx context.Context, a *console.App, p *project.Project, s *project.Session, f *report.Failure,
+	campaign explore.Campaign, show *console.Progress) (t Tried, err error) {
 	c, err := AdoptFailure(p, f, f.Name())
 	t = Tried{Failure: f.Failure, Of: f.ID}
 	if err != nil {
