@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/tla"
@@ -246,10 +247,10 @@ func modelCheck(a *console.App, c *cobra.Command, m *modelling, file string) err
 // withProgress adds to an error how far the check had come.
 func (m *modelling) withProgress(err error, spec *tla.Spec, r *tla.Report) error {
 	if r != nil && len(r.Behaviour) > 0 {
-		err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, strings.TrimRight(behaviour(spec, r.Behaviour, m.difference), "\n"))
+		err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, strings.TrimRight(tlc.Behaviour(spec, r.Behaviour, m.difference), "\n"))
 	}
 	if r != nil && r.Generated > 0 && !m.simulate {
-		err = fmt.Errorf("%w\n%s", err, counts(r))
+		err = fmt.Errorf("%w\n%s", err, tlc.Counts(r))
 	}
 	return err
 }
@@ -257,7 +258,7 @@ func (m *modelling) withProgress(err error, spec *tla.Spec, r *tla.Report) error
 // printResult prints what was found, what was not checked, and how much was searched.
 func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, verdict string) {
 	for _, v := range r.Violations {
-		printViolation(out, spec, v, m.difference)
+		tlc.PrintViolation(out, spec, v, m.difference)
 	}
 	for _, u := range r.Unchecked {
 		fmt.Fprintf(out, "%s was not checked: %v\n", u.Name, u.Why)
@@ -281,7 +282,7 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 		fmt.Fprintf(out, "%s walked, %s generated, the longest has %s.\n", plural.Count(r.Initial, "behaviour"),
 			plural.Count(r.Generated, "state"), plural.Count(r.Depth, "state"))
 	} else {
-		fmt.Fprintln(out, counts(r))
+		fmt.Fprintln(out, tlc.Counts(r))
 		if e := r.Collisions; e.Calculated > 0 {
 			observed := ""
 			if e.Observed > 0 {
@@ -333,7 +334,7 @@ func checkModel(a *console.App, c *cobra.Command, m *modelling, spec *tla.Spec, 
 				err = e
 			}
 		}()
-		o.Reached = func(r tla.Reached) { m.dump.reached(spec, r) }
+		o.Reached = func(r tla.Reached) { m.dump.Reached(spec, r) }
 	}
 	o.Depth = int(m.depth)
 	o.Progress = func(r *tla.Report) {
@@ -341,12 +342,6 @@ func checkModel(a *console.App, c *cobra.Command, m *modelling, spec *tla.Spec, 
 			plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 	}
 	return tla.Check(spec, o)
-}
-
-// counts is the progress of a check, as TLC prints it.
-func counts(r *tla.Report) string {
-	return fmt.Sprintf("%s generated, %s found, %s left on queue.", plural.Count(r.Generated, "state"),
-		plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 }
 
 func documentOf(spec *tla.Spec, r *tla.Report) CheckedDocument {
@@ -412,79 +407,6 @@ func because(r *tla.Report) string {
 		return ""
 	}
 	return "; " + r.Stopped
-}
-
-// printViolation prints a violation as TLC does.
-func printViolation(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
-	switch v.Kind {
-	case tla.InvariantViolated:
-		if len(v.Trace) == 1 {
-			fmt.Fprintf(w, "Error: Invariant %s is violated by the initial state:\n", v.Name)
-			fmt.Fprintf(w, "%s\n", spec.Text(v.Trace[0]))
-			return
-		}
-		fmt.Fprintf(w, "Error: Invariant %s is violated.\n", v.Name)
-	case tla.InitialViolated:
-		fmt.Fprintf(w, "Error: Property %s is violated by the initial state:\n", v.Name)
-		fmt.Fprintf(w, "%s\n", spec.Text(v.Trace[0]))
-		return
-	case tla.StepViolated:
-		fmt.Fprintf(w, "Error: Action property %s is violated.\n", v.Name)
-	case tla.TemporalViolated:
-		fmt.Fprintf(w, "Error: Temporal properties were violated: %s.\n\nError: The following behavior constitutes a counter-example:\n\n", v.Name)
-		fmt.Fprint(w, behaviour(spec, v.Trace, difference))
-		if v.Back == len(v.Trace)-1 {
-			fmt.Fprintf(w, "State %d: Stuttering\n\n", len(v.Trace)+1)
-		} else {
-			fmt.Fprintf(w, "Back to state %d", v.Back+1)
-			if step := spec.Between(v.Trace[len(v.Trace)-1].State, v.Trace[v.Back].State); step.Action != nil {
-				fmt.Fprintf(w, ": %s", step)
-			}
-			fmt.Fprint(w, "\n\n")
-		}
-		return
-	case tla.Deadlocked:
-		fmt.Fprintln(w, "Error: Deadlock reached.")
-	case tla.AssertViolated:
-		fmt.Fprintf(w, "Error: The first argument of Assert evaluated to FALSE; the second argument was:\n%s\n%v\n", v.Name, v.Cause)
-	case tla.AssumptionViolated:
-		fmt.Fprintf(w, "Error: Assumption %s is false.\n", v.Name)
-		return
-	case tla.PostViolated:
-		why := ""
-		if v.Cause != nil {
-			why = ": " + v.Cause.Error()
-		}
-		fmt.Fprintf(w, "Error: Postcondition %s is violated%s.\n", v.Name, why)
-		return
-	}
-	fmt.Fprintf(w, "Error: The behavior up to this point is:\n%s", behaviour(spec, v.Trace, difference))
-}
-
-// behaviour has the states of a behaviour as TLC prints them.
-func behaviour(spec *tla.Spec, steps []tla.Step, difference bool) string {
-	var b strings.Builder
-	before := map[string]bool{}
-	for i, s := range steps {
-		switch {
-		case i == 0:
-			fmt.Fprintln(&b, "State 1: <Initial predicate>")
-		case s.Action == nil:
-			fmt.Fprintf(&b, "State %d: Stuttering\n", i+1)
-		default:
-			fmt.Fprintf(&b, "State %d: %s\n", i+1, s)
-		}
-		lines := strings.SplitAfter(spec.Text(s), "\n")
-		now := map[string]bool{}
-		for _, line := range lines {
-			if now[line] = true; !difference || !before[line] {
-				b.WriteString(line)
-			}
-		}
-		before = now
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
 
 func brokenOf(spec *tla.Spec, v *tla.Violation) brokenDocument {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
@@ -86,7 +86,7 @@ type refusedFlag struct {
 
 func (f refusedFlag) Set(string) error { return errors.New(f.says) }
 
-// AddWorkers is the number of TLC's workers, or auto.
+// workersFlag is the number of TLC's workers, or auto.
 type workersFlag struct{ given *string }
 
 func (workersFlag) Type() string     { return "number" }
@@ -99,7 +99,7 @@ func (f workersFlag) Set(text string) error {
 	return nil
 }
 
-// AddSeedFlag is a seed, which TLC prints as a signed number.
+// seedFlag is a seed, which TLC prints as a signed number.
 type seedFlag struct{ seed *uint64 }
 
 func (seedFlag) Type() string     { return "number" }
@@ -316,29 +316,26 @@ func (m *modelling) dumpTraces(spec *tla.Spec, v *tla.Violation) error {
 	return nil
 }
 
-// dump writes the states that a check reaches to a file, or the graph of them.
+// dump is the value of the flag that names a file for the states that a check reaches, or for the graph of them.
 type dump struct {
-	file          string
-	dot           bool
-	labels, color bool
-	out           *os.File
-	w             *bufio.Writer
-	colors        map[string]int // of the names of actions
+	file string
+	out  *os.File
+	tlc.Dump
 }
 
 func (d *dump) Type() string   { return "file" }
 func (d *dump) String() string { return d.file }
 func (d *dump) Set(text string) error {
 	format, file, _ := strings.Cut(text, ":")
-	if d.dot = isFormat("--dump", format); !d.dot {
+	if d.Dot = isFormat("--dump", format); !d.Dot {
 		file = text
 	} else {
 		for _, option := range strings.Split(format, ",")[1:] {
 			switch option {
 			case "actionlabels":
-				d.labels = true
+				d.Labels = true
 			case "colorize":
-				d.color = true
+				d.Colours = true
 			default:
 				return fmt.Errorf("%s is not supported: with dot there may be actionlabels and colorize", option)
 			}
@@ -348,7 +345,7 @@ func (d *dump) Set(text string) error {
 		return errors.New("give the name of a file: -dump FILE or -dump dot,actionlabels FILE")
 	}
 	extension := ".dump"
-	if d.dot {
+	if d.Dot {
 		extension = ".dot"
 	}
 	d.file = strings.TrimSuffix(file, extension) + extension
@@ -360,54 +357,13 @@ func (d *dump) begin() (err error) {
 	if d.out, err = os.Create(d.file); err != nil {
 		return fmt.Errorf("--dump: %w", err)
 	}
-	d.w = bufio.NewWriterSize(d.out, 1<<16)
-	if d.dot {
-		d.colors = map[string]int{}
-		fmt.Fprint(d.w, "strict digraph states {\nnode [shape=box,style=rounded]\nedge [colorscheme=\"paired12\"]\n")
-	}
+	d.Begin(d.out)
 	return nil
-}
-
-func (d *dump) reached(spec *tla.Spec, r tla.Reached) {
-	text := func() string { return strings.TrimRight(spec.Text(tla.Step{State: r.State}), "\n") }
-	switch {
-	case !d.dot:
-		if r.New {
-			fmt.Fprintf(d.w, "State %d:\n%s\n\n", r.To, text())
-		}
-		return
-	case r.New && r.From == 0:
-		fmt.Fprintf(d.w, "%d [label=%s,style=filled];\n", r.To, quotedLabel(text()))
-	case r.New:
-		fmt.Fprintf(d.w, "%d [label=%s];\n", r.To, quotedLabel(text()))
-	}
-	if r.From == 0 {
-		return
-	}
-	var attributes []string
-	if d.labels {
-		attributes = append(attributes, fmt.Sprintf("label=%q", r.Action.Name))
-	}
-	if d.color {
-		if d.colors[r.Action.Name] == 0 {
-			d.colors[r.Action.Name] = len(d.colors)%12 + 1
-		}
-		attributes = append(attributes, fmt.Sprintf(`color="%[1]d",fontcolor="%[1]d"`, d.colors[r.Action.Name]))
-	}
-	fmt.Fprintf(d.w, "%d -> %d [%s];\n", r.From, r.To, strings.Join(attributes, ","))
-}
-
-// quotedLabel is a text as a label of dot, whose lines start at the left.
-func quotedLabel(text string) string {
-	return `"` + strings.ReplaceAll(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text), "\n", `\l`) + `\l"`
 }
 
 // end closes the file.
 func (d *dump) end() error {
-	if d.dot {
-		fmt.Fprintln(d.w, "}")
-	}
-	err := d.w.Flush()
+	err := d.End()
 	if e := d.out.Close(); err == nil {
 		err = e
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/tla"
@@ -161,7 +162,7 @@ func modelTrace(a *console.App, c *cobra.Command, m *tracing, args []string) err
 		}}, tla.Reading{Position: m.position, End: m.end})
 	if err != nil {
 		if len(v.Behaviour) > 0 {
-			err = fmt.Errorf("%w\nThe behavior up to this point ends with:\n%s", err, ending(spec, v.Behaviour, 1))
+			err = fmt.Errorf("%w\nThe behavior up to this point ends with:\n%s", err, tlc.Ending(spec, v.Behaviour, 1))
 		}
 		return err
 	}
@@ -234,7 +235,7 @@ func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 	if b := v.Violation; b != nil {
 		fmt.Fprintf(w, "Error: %s %s is violated", strings.ToUpper(string(b.Kind[:1]))+string(b.Kind[1:]), b.Name)
 		if len(b.Trace) > 0 {
-			fmt.Fprintf(w, ". The behavior ends with:\n%s", ending(spec, b.Trace, 2))
+			fmt.Fprintf(w, ". The behavior ends with:\n%s", tlc.Ending(spec, b.Trace, 2))
 		} else {
 			fmt.Fprintln(w, ".")
 		}
@@ -254,7 +255,7 @@ func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 		fmt.Fprintln(w, "There is no initial state that fits it.")
 		return
 	}
-	fmt.Fprintf(w, "The longest behaviors end in %s. The first is:\n%s", plural.Count(v.Ends, "state"), ending(spec, v.Last[0], 1))
+	fmt.Fprintf(w, "The longest behaviors end in %s. The first is:\n%s", plural.Count(v.Ends, "state"), tlc.Ending(spec, v.Last[0], 1))
 	fmt.Fprintln(w, "Steps that were looked for there, and what was false:")
 	for _, t := range v.Tried {
 		fmt.Fprintf(w, "  %s\n", t.Action)
@@ -265,22 +266,4 @@ func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 			fmt.Fprintln(w, "    nothing: there was nothing to choose from")
 		}
 	}
-}
-
-// ending has the last states of a behaviour as TLC prints them.
-func ending(spec *tla.Spec, steps []tla.Step, most int) string {
-	var b strings.Builder
-	for i := max(0, len(steps)-most); i < len(steps); i++ {
-		s := steps[i]
-		switch {
-		case s.Action == nil:
-			fmt.Fprintln(&b, "State 1: <Initial predicate>")
-		case i == len(steps)-1:
-			fmt.Fprintf(&b, "The last state: %s\n", s)
-		default:
-			fmt.Fprintf(&b, "The state before: %s\n", s)
-		}
-		fmt.Fprintln(&b, spec.Text(s))
-	}
-	return b.String()
 }
