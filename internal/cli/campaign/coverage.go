@@ -54,7 +54,7 @@ func addCoverage(f *campaignFlags, c *cobra.Command) {
 		"the minimum `share` of their blocks that must run, such as 80%; below it the verdict is unknown")
 }
 
-// coverageFormatOf is a file that a campaign writes its coverage to, and how.
+// coverageFormat is a file that a campaign writes its coverage to, and how.
 type coverageFormat struct {
 	name  string
 	write func(io.Writer, report.CoverageOf) error

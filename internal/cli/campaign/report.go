@@ -44,7 +44,7 @@ func checkReports(f *campaignFlags) error {
 	return project.Writable("--comment", f.comment)
 }
 
-// saveOutputs writes the files that flags ask for.
+// saveReports writes the files that flags ask for.
 func saveReports(f *campaignFlags, p *project.Project, doc *CampaignDocument, pages map[string]string) error {
 	c := report.CampaignOf{Name: p.Spec.Name, Bloodhound: program.Version(), Config: p.Config, Totals: doc.Campaign, Status: doc.Status,
 		ExitCode: doc.ExitCode, Arguments: p.Arguments, Pages: pages}

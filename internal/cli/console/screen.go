@@ -38,7 +38,7 @@ func wholeText(f *flags.Set) bool {
 	return f.Verbose || f.Logs || f.Reached || ci != "" && ci != "false" || os.Getenv(program.WorkflowVariable) == "true"
 }
 
-// BeginText begins the full text of a command. Until it is closed, a.out is the file of the state folder, unless the whole text is wanted.
+// BeginText begins the full text of a command. Until it is closed, a.Out is the file of the state folder, unless the whole text is wanted.
 func (a *App) BeginText(state string, f *flags.Set) *FullText {
 	t := &FullText{app: a, out: a.Out, state: state, Whole: wholeText(f)}
 	if !f.JSON {

@@ -49,7 +49,7 @@ func NoteDamages(a *console.App, s store.Store) []store.Damage {
 	return list
 }
 
-// AsMistake marks an error as the user's, within with.
+// AsMistake marks an error as the user's, within WithStore.
 func AsMistake(err error) error { return program.WithCode(check.ExitUsage, err) }
 
 // storeVariable names the store where no flag does, so that no password is an argument.

@@ -216,7 +216,7 @@ func labelsOf(words []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// openProject is a project as a worker runs it.
+// fleetProject is a project as a worker runs it.
 type fleetProject struct {
 	*console.App
 	f       *flags.Set

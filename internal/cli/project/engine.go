@@ -10,10 +10,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// EngineFor makes the engine that runs a Spec. Tests of this package put the fake one in its place.
+// EngineFor makes the engine that runs a Spec. Tests put the fake one in its place.
 var EngineFor = engines.For
 
-// EngineLacks says why this machine cannot run a world by an engine. Tests of this package replace it.
+// EngineLacks says why this machine cannot run a world by an engine. Tests replace it.
 var EngineLacks = engines.Lacks
 
 // MovesOn reports whether --engine auto gives a project to the engine vm when a program leaves for a call that the engine native refuses.

@@ -117,7 +117,7 @@ func Load(ctx context.Context, a *console.App, f *flags.Set, args []string) (*Pr
 	return p, nil
 }
 
-// noteStrays reports executables in test templates that no composer runs. project.open reports what makes a template useless, when
+// noteStrays reports executables in test templates that no composer runs. Project.Open reports what makes a template useless, when
 // everything is built.
 func noteStrays(r *config.Result) {
 	for i := range r.Spec.Workloads {

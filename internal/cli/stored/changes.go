@@ -51,7 +51,7 @@ func PrintOtherChanges(a *console.App, changes []string) {
 	PrintChanges(a.Out, changes)
 }
 
-// PrintOtherChanges prints a list of changes, as far as a person reads it.
+// PrintChanges prints a list of changes, as far as a person reads it.
 func PrintChanges(w io.Writer, changes []string) {
 	for i, change := range changes {
 		if i == changesShown {

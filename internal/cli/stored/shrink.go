@@ -39,7 +39,7 @@ func KeepSmaller(ctx context.Context, a *console.App, s *project.Session, failur
 	return true
 }
 
-// ShrinkBudgetOf bounds the shrinking of a failure.
+// ShrinkBudget bounds the shrinking of a failure.
 type ShrinkBudget struct {
 	Workers int
 	Runs    int           // for one failure
