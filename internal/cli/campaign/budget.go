@@ -123,3 +123,11 @@ func (x *exploration) saveComment(doc *CampaignDocument) error {
 	project.RecordOutput(x.p.Spec, x.f.comment)
 	return err
 }
+
+// left is how much of the timeout is left; 0 if there is none.
+func (x *exploration) left() time.Duration {
+	if x.timeout == 0 {
+		return 0
+	}
+	return max(x.timeout-time.Since(x.began), time.Millisecond)
+}

@@ -230,14 +230,6 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 	}
 }
 
-// left is how much of the timeout is left; 0 if there is none.
-func (x *exploration) left() time.Duration {
-	if x.timeout == 0 {
-		return 0
-	}
-	return max(x.timeout-time.Since(x.began), time.Millisecond)
-}
-
 // replayKept replays the committed failures, and searches near those that are stale.
 func (x *exploration) replayKept(kept []stored.Committed) (err error) {
 	ctx, cancel := x.knownUntil()

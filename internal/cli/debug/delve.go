@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,4 +165,22 @@ func launch(errs io.Writer, s *debug.Session, address, scratch string) error {
 	}
 	fmt.Fprintf(errs, "Launch debugger with\n  'gdb' '-l' '10000' '-ex' 'set sysroot /' '-ex' 'target extended-remote %s' %s\n", address, quote(program))
 	return nil
+}
+
+// listenAddress completes an address: what has no host is of this machine alone.
+func listenAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		if host, port, err = net.SplitHostPort(":" + text); err != nil {
+			return "", fmt.Errorf("--listen %s: give an address and a port, such as %s", text, defaultListen)
+		}
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	address := net.JoinHostPort(host, port)
+	if _, err := net.ResolveTCPAddr("tcp", address); err != nil {
+		return "", fmt.Errorf("--listen %s: %w; give an address of this machine and a port, such as %s", text, err, defaultListen)
+	}
+	return address, nil
 }

@@ -71,11 +71,6 @@ func (v riskFlag) Set(text string) error {
 	return nil
 }
 
-// Verbs makes the verbs of a fleet and its database.
-func Verbs(a *console.App) []*cobra.Command {
-	return []*cobra.Command{fleetVerb(a), dashboardVerb(a), dbVerb(a)}
-}
-
 func fleetVerb(a *console.App) *cobra.Command {
 	f, w := &flags.Set{}, &fleetFlags{slice: defaultSlice}
 	c := &cobra.Command{

@@ -50,27 +50,6 @@ type modelling struct {
 
 const walkedDepth = 100 // states of a simulated behaviour
 
-// Verbs makes the verb model.
-func Verbs(a *console.App) []*cobra.Command {
-	return []*cobra.Command{modelVerb(a)}
-}
-
-func modelVerb(a *console.App) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "model",
-		Short: "Work with specifications in TLA+",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown verb %q of model\nRun `bloodhound model --help` for the list", args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
-	}
-	c.AddCommand(modelCheckVerb(a), modelTraceVerb(a), modelProposeVerb(a))
-	return c
-}
-
 func modelCheckVerb(a *console.App) *cobra.Command {
 	m := &modelling{seed: 1}
 	c := &cobra.Command{
@@ -168,34 +147,6 @@ type collisionsDocument struct {
 type uncheckedElement struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
-}
-
-// modelFiles reads the configuration of a specification: the one that is named, or else that beside it, or else that in its file.
-func modelFiles(file string, named *string) (*tla.Config, string, error) {
-	if !strings.HasSuffix(file, ".tla") {
-		file += ".tla"
-	}
-	if _, err := os.Stat(file); err != nil {
-		return nil, file, fmt.Errorf("the specification cannot be read: %w", err)
-	}
-	beside := *named == ""
-	switch {
-	case beside:
-		*named = strings.TrimSuffix(file, ".tla") + ".cfg"
-	case !strings.HasSuffix(*named, ".cfg") && !strings.HasSuffix(*named, ".tla"):
-		*named += ".cfg"
-	}
-	config, err := tla.ReadConfig(*named)
-	if beside && errors.Is(err, os.ErrNotExist) {
-		if within, failed := tla.ReadConfig(file); !errors.Is(failed, tla.ErrNoConfig) {
-			*named, config, err = file, within, failed
-		}
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, file, fmt.Errorf("the configuration cannot be read: %w\nA model needs one: INIT and NEXT or SPECIFICATION, "+
-			"constants and what is to be checked; or name another by --config", err)
-	}
-	return config, file, err
 }
 
 func modelCheck(a *console.App, c *cobra.Command, m *modelling, file string) error {

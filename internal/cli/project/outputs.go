@@ -138,3 +138,23 @@ func WriteResult(path string, data []byte) error {
 	_, err = out.Write(data)
 	return errors.Join(err, out.Close())
 }
+
+// IsBelow reports whether a file lies in a folder, by names.
+func IsBelow(folder, name string) bool {
+	path, err := filepath.Abs(name)
+	return err == nil && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// OwnOutputs are the files of a folder that this process writes its output to.
+func OwnOutputs(dir string) (list []string) {
+	for _, fd := range []string{"1", "2"} {
+		path, err := os.Readlink("/proc/self/fd/" + fd)
+		if err != nil || !IsBelow(dir, path) {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			list = append(list, path)
+		}
+	}
+	return list
+}

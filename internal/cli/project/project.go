@@ -6,23 +6,23 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
-	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -92,24 +92,6 @@ type Project struct {
 	CommitNoted bool // that the commit cannot be read was reported, if it cannot
 
 	Steps []config.Build // run on the host before the first run
-}
-
-// Open makes the session of the project's runs. What the machine lacks for them is reported where the configuration asks
-// for it.
-func (p *Project) Open(coming ...string) (*Session, error) {
-	for i := range p.Spec.Workloads {
-		w := &p.Spec.Workloads[i]
-		if _, err := workload.CheckTemplate(p.Spec, w); err != nil {
-			return nil, p.Result.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(),
-				Remedy: "`bloodhound docs antithesis` has what a test template is"}})
-		}
-	}
-	s, err := OpenSession(p.Spec, p.State, coming...)
-	var lacking engine.Mistakes
-	if errors.As(err, &lacking) {
-		return nil, p.Result.Locate(lacking)
-	}
-	return s, err
 }
 
 // BytesIn is what the files in a folder have on the disk, about. Files that come and go meanwhile, or cannot be seen, do not count.
@@ -187,22 +169,11 @@ func (p *Project) TestName() string {
 // TestID returns the id of the test in a database.
 func (p *Project) TestID() records.ID { return records.TestID(p.TestName()) }
 
-// IsBelow reports whether a file lies in a folder, by names.
-func IsBelow(folder, name string) bool {
-	path, err := filepath.Abs(name)
-	return err == nil && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
-}
-
-// OwnOutputs are the files of a folder that this process writes its output to.
-func OwnOutputs(dir string) (list []string) {
-	for _, fd := range []string{"1", "2"} {
-		path, err := os.Readlink("/proc/self/fd/" + fd)
-		if err != nil || !IsBelow(dir, path) {
-			continue
-		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			list = append(list, path)
-		}
+// stateError adds the remedy to an error of the state folder.
+func stateError(err error, state string) error {
+	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return report.DiskError(err, state)
 	}
-	return list
+	return fmt.Errorf("%w: user %d must be able to write to %s; give it the folder, or name another one in the environment: %s=FOLDER",
+		err, os.Geteuid(), state, StateVariable)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
@@ -18,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -58,15 +58,6 @@ func OpenSession(spec *world.Spec, state string, coming ...string) (*Session, er
 		return nil, err
 	}
 	return &Session{Setup: &explore.Setup{Spec: spec, Driver: driver, Scratch: own.dir, Hidden: unseen}, Command: command, scratch: own}, nil
-}
-
-// stateError adds the remedy to an error of the state folder.
-func stateError(err error, state string) error {
-	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		return report.DiskError(err, state)
-	}
-	return fmt.Errorf("%w: user %d must be able to write to %s; give it the folder, or name another one in the environment: %s=FOLDER",
-		err, os.Geteuid(), state, StateVariable)
 }
 
 // inspectMachine asks an engine that can report whether this machine has what the Spec names.
@@ -168,3 +159,21 @@ func OneRun(ctx context.Context, a *console.App, s *Session, job *explore.Job, q
 
 // WorkerName is the hidden verb that a campaign starts its worker processes with.
 const WorkerName = "__worker"
+
+// Open makes the session of the project's runs. What the machine lacks for them is reported where the configuration asks
+// for it.
+func (p *Project) Open(coming ...string) (*Session, error) {
+	for i := range p.Spec.Workloads {
+		w := &p.Spec.Workloads[i]
+		if _, err := workload.CheckTemplate(p.Spec, w); err != nil {
+			return nil, p.Result.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(),
+				Remedy: "`bloodhound docs antithesis` has what a test template is"}})
+		}
+	}
+	s, err := OpenSession(p.Spec, p.State, coming...)
+	var lacking engine.Mistakes
+	if errors.As(err, &lacking) {
+		return nil, p.Result.Locate(lacking)
+	}
+	return s, err
+}

@@ -12,8 +12,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // changesShown bounds how many of the differences from the stored run are listed.
@@ -86,4 +88,10 @@ func WhyChanged(changes []string) string {
 		changes = append(slices.Clone(changes[:maxFilesNamed]), fmt.Sprintf("... and %d more", more))
 	}
 	return "  " + strings.Join(changes, "\n  ")
+}
+
+// treeOf lists the folder of a project, without what nodes do not see.
+func treeOf(spec *world.Spec) *filetree.Tree {
+	unseen := project.HiddenFiles(spec, nil)
+	return filetree.Read(spec.Dir, func(path string) bool { return slices.Contains(unseen, path) })
 }

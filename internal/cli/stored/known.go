@@ -130,3 +130,23 @@ func RecordExplained(ctx context.Context, a *console.App, k *knownIn, e *report.
 	r := records.Explained{Hash: x.Hash, AtMs: time.Now().UnixMilli(), Explanation: x.JSON}
 	return database.WithStore(ctx, a, k.url, open.Existing, func(s store.Store) error { return s.Add(ctx, r.Entry(k.test, k.failure)) })
 }
+
+// FailureIn finds a failure of a store by its id there.
+func FailureIn(v *records.View, id string) (*records.TestView, *records.FailureView, error) {
+	var test *records.TestView
+	var found *records.FailureView
+	for _, t := range v.Tests {
+		for _, f := range t.Named(id) {
+			switch {
+			case found != nil:
+				return nil, nil, fmt.Errorf("both %s and %s have a failure %s; ask for it on the failure's page of the dashboard", t.Name, test.Name, id)
+			default:
+				test, found = t, f
+			}
+		}
+	}
+	if found == nil {
+		return nil, nil, fmt.Errorf("the store has no failure %s; the failure's page of the dashboard has its id", id)
+	}
+	return test, found, nil
+}

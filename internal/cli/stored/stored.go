@@ -21,12 +21,6 @@ import (
 
 // What a stored failure's run may see of the project's folder, and what becomes of a failure whose run has changed.
 
-// treeOf lists the folder of a project, without what nodes do not see.
-func treeOf(spec *world.Spec) *filetree.Tree {
-	unseen := project.HiddenFiles(spec, nil)
-	return filetree.Read(spec.Dir, func(path string) bool { return slices.Contains(unseen, path) })
-}
-
 // OpenFailure makes the session in which the run of a stored failure is replayed. Its nodes do not see files of the project that are newer
 // than the failure, unless what the run read there has changed: then it is a new build.
 func OpenFailure(a *console.App, p *project.Project, failure *report.Failure, coming ...string) (*project.Session, error) {

@@ -1,14 +1,12 @@
-package cli
+package world
 
 import (
 	"reflect"
 	"testing"
-
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 func TestMovedProject(t *testing.T) {
-	spec := &world.Spec{Dir: "/old dir", Nodes: []world.Node{{WorkingDir: "/old dir", Root: "host",
+	spec := &Spec{Dir: "/old dir", Nodes: []Node{{WorkingDir: "/old dir", Root: "host",
 		Command: []string{"/old dir/bin/server", "/old dirt", "see /old dir"}}}}
 	got, err := spec.Moved("/new")
 	if err != nil {
