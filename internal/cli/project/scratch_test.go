@@ -12,6 +12,8 @@ import (
 )
 
 // A killed program may leave a folder at any moment of making it. The next one removes it, and no folder that is in use.
+//
+//ci:user
 func TestScratchFoldersOfKilledProgramsGo(t *testing.T) {
 	parent := t.TempDir()
 	used, err := newScratch(parent)
@@ -44,6 +46,8 @@ func TestScratchFoldersOfKilledProgramsGo(t *testing.T) {
 }
 
 // Programs that begin at once in one project do not take each other's folders away.
+//
+//ci:user
 func TestScratchFoldersMadeAtOnce(t *testing.T) {
 	parent := t.TempDir()
 	var all sync.WaitGroup
@@ -68,6 +72,7 @@ func TestScratchFoldersMadeAtOnce(t *testing.T) {
 	}
 }
 
+//ci:user
 func TestStaleScratchIsRemoved(t *testing.T) {
 	EngineFor = func(*world.Spec) (engine.Engine, error) { return nil, nil }
 	defer func() { EngineFor = engines.For }()
