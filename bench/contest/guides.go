@@ -24,7 +24,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/bench/contest/targets"
 	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/cli"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/group"
@@ -109,7 +108,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer work.close()
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: program.System(), Strategies: slices.Clone(g.Strategies),
+	s := comparison.Settings{Bloodhound: program.Version(), Machine: program.System(), Strategies: slices.Clone(g.Strategies),
 		Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
 	targets := map[string]*target{}
 	built := builds{dir: work.dir, made: map[string]*target{}}
@@ -119,7 +118,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 			return err
 		}
 		if t.project != nil {
-			defer t.project.Close()
+			defer t.project.close()
 		}
 		targets[t.Name] = t
 		own := t.Strategies
@@ -130,7 +129,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 			if t.project == nil {
 				break
 			}
-			if _, err := t.project.Campaign(name, g.Seed); err != nil {
+			if _, err := t.project.campaign(name, g.Seed); err != nil {
 				return fmt.Errorf("target %s: %w", t.Name, err)
 			}
 		}
@@ -156,7 +155,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		}
 		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
-	doc := guidesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
+	doc := guidesDocument{Bloodhound: program.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
 		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done),
 		Guides: comparison.Guides(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
 	comparison.Correct(doc.Rows, doc.Reached, doc.Differences)
@@ -238,15 +237,15 @@ func (t *target) campaign(ctx context.Context, s *comparison.Settings, order tri
 	if err != nil {
 		return order, false, err
 	}
-	c, err := t.project.Campaign(order.Strategy, order.Seed)
+	c, err := t.project.campaign(order.Strategy, order.Seed)
 	if err != nil {
 		return order, false, fmt.Errorf("target %s: %w", t.Name, err)
 	}
 	if !t.Correct && !plan.WatchesModel() {
-		t.project.Unguide(c)
+		t.project.unguide(c)
 	}
 	if plan.WatchesBlocks() || t.Correct && t.Blocks {
-		t.project.CountBlocks(c)
+		t.project.countBlocks(c)
 	}
 	c.Runs, c.Timeout = s.Runs, time.Duration(s.TimeoutNs)
 	done, complete = trial.OfProject(ctx, c, order, t.Correct)
@@ -260,7 +259,7 @@ func (t *target) campaign(ctx context.Context, s *comparison.Settings, order tri
 func (t *target) digest() string {
 	world := ""
 	if t.project != nil {
-		world = t.project.Digest()
+		world = t.project.digest()
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %s %v", t.Args, t.Correct, world, t.Blocks))
 	return hex.EncodeToString(sum[:8])

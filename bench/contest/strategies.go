@@ -14,7 +14,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
 	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
-	"github.com/bloodhound-dst/bloodhound/internal/cli"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
@@ -65,7 +64,7 @@ func (a *app) strategies() *cobra.Command {
 }
 
 func (b *strategyContest) run(c *cobra.Command, args []string) error {
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: program.System(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs,
+	s := comparison.Settings{Bloodhound: program.Version(), Machine: program.System(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs,
 		TimeoutNs: b.timeout.Nanoseconds()}
 	if c.Flags().Changed("strategies") && strings.TrimSpace(b.names) == "" {
 		return fmt.Errorf("--strategies names none; name some of %s, or leave it out for all", strings.Join(search.Names, ", "))
@@ -90,9 +89,9 @@ func (b *strategyContest) run(c *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		defer one.Close()
+		defer one.close()
 		bugs[name] = one
-		s.Bugs = append(s.Bugs, comparison.Bug{Name: name, Spec: one.Digest(), Files: one.within()})
+		s.Bugs = append(s.Bugs, comparison.Bug{Name: name, Spec: one.digest(), Files: one.within()})
 	}
 	j, err := comparison.Open(b.journal, &s, b.resume)
 	if err != nil {
@@ -109,7 +108,7 @@ func (b *strategyContest) run(c *cobra.Command, args []string) error {
 		}
 		return done, complete, err
 	})
-	doc := strategiesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Trials: j.Done,
+	doc := strategiesDocument{Bloodhound: program.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Trials: j.Done,
 		Missing: len(comparison.Missing(&s, j.Done))}
 	for _, r := range doc.Rows {
 		doc.CutOff += r.CutOff
@@ -155,7 +154,7 @@ func named(text string) ([]string, error) {
 
 // makeTrial makes one campaign. It is incomplete if ctx ended it.
 func makeTrial(ctx context.Context, s *comparison.Settings, of *subject, t trial.Trial) (done trial.Trial, complete bool, err error) {
-	c, err := of.Campaign(t.Strategy, t.Seed)
+	c, err := of.campaign(t.Strategy, t.Seed)
 	if err != nil {
 		return t, false, err
 	}

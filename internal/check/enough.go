@@ -49,7 +49,7 @@ type Tried struct {
 // Injected counts the faults of a kind. DuringWork are those that were active between the first operation and the last return of
 // their run, without the operations by which drivers read back. Before are those that had ended before the first operation began.
 type Injected struct {
-	Faults     uint64 `json:"strikes"`
+	Faults     uint64 `json:"faults"`
 	DuringWork uint64 `json:"during_work"`
 	Before     uint64 `json:"before,omitempty"`
 }

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
+	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
@@ -115,20 +116,20 @@ func TestActionWithDatabase(t *testing.T) {
 	needs.Program(t, "git")
 	dir := t.TempDir()
 	bloodhound := command(t, dir)
-	project := filepath.Join(dir, "kv")
+	folder := filepath.Join(dir, "kv")
 	git := func(arguments ...string) {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", project, "-c", "user.name=a", "-c", "user.email=a@example.org"}, arguments...)...)
+		cmd := exec.Command("git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org"}, arguments...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", arguments, err, out)
 		}
 	}
 	commit := func(mode string) {
 		t.Helper()
-		if err := writeProject(project, mode); err != nil {
+		if err := writeProject(folder, mode); err != nil {
 			t.Fatal(err)
 		}
-		git("add", configName)
+		git("add", project.ConfigName)
 		git("commit", "-q", "-m", "mode "+mode)
 	}
 	matches := func(text, pattern string) bool { return regexp.MustCompile(pattern).MatchString(text) }
@@ -140,17 +141,17 @@ func TestActionWithDatabase(t *testing.T) {
 	// as actions/cache does it
 	keep := func(name string) {
 		t.Helper()
-		if err := os.Rename(filepath.Join(project, ".db"), filepath.Join(dir, name)); err != nil {
+		if err := os.Rename(filepath.Join(folder, ".db"), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	restore := func(name, as string) {
 		t.Helper()
-		if err := os.CopyFS(filepath.Join(project, as), os.DirFS(filepath.Join(dir, name))); err != nil {
+		if err := os.CopyFS(filepath.Join(folder, as), os.DirFS(filepath.Join(dir, name))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(project, 0o777); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	git("init", "-q", "-b", "main")
@@ -177,7 +178,7 @@ func TestActionWithDatabase(t *testing.T) {
 	if log, code, said := build(pr); code != 0 || !matches(said, "- new: 0\n- fixed: [1-9]\n[^$]*exit-code=0\n") {
 		t.Errorf("a pull request that mends it: exit code %d, %s\n%s", code, said, log)
 	}
-	if found, _ := filepath.Glob(filepath.Join(project, "bloodhound-report", "dashboard", "failure-*.html")); len(found) == 0 {
+	if found, _ := filepath.Glob(filepath.Join(folder, "bloodhound-report", "dashboard", "failure-*.html")); len(found) == 0 {
 		t.Errorf("the report has %q", found)
 	}
 	keep("same 2")

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
+	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )

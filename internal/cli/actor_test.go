@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
@@ -58,7 +59,7 @@ func TestActors(t *testing.T) {
 		"-run", "Bank$"}, &out, &said); code != check.ExitViolated && code != check.ExitUnknown && code != check.ExitHolds {
 		t.Errorf("exit code %d\n%s", code, said.String())
 	}
-	var doc actorDocument
+	var doc campaign.ActorDocument
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Worlds) != 1 {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -80,7 +81,7 @@ func TestActorsThatEndTheirProgram(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir()) // the program ends without removing what it made
 		var out, said bytes.Buffer
 		code := Main([]string{"test", "--actor-mode", "--json", "./testdata/actors"}, &out, &said)
-		var doc actorDocument
+		var doc campaign.ActorDocument
 		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}

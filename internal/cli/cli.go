@@ -1,15 +1,25 @@
-// Package cli is the command line: one file a verb, and how runs look on a terminal.
+// Package cli assembles the command line: the tree of verbs, whose groups are the packages below it, and the help of the whole.
 package cli
 
 import (
 	"fmt"
 	"io"
-	"runtime/debug"
+	runtimedebug "runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/debug"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/failures"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/setup"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -18,26 +28,20 @@ import (
 // Version names this build.
 func Version() string { return program.Version() }
 
+// RRName is the name by which delve finds this program.
+const RRName = debug.RRName
+
+// RR is the program that delve starts.
+func RR(args []string, out, errs io.Writer) int { return debug.RR(args, out, errs, Main) }
+
 // Commands is the tree of verbs, for pages and completions that are made of it.
 func Commands() *cobra.Command {
-	return (&app{out: io.Discard, json: io.Discard, raw: io.Discard, err: io.Discard}).root(nil)
-}
-
-// app is one use of the program.
-type app struct {
-	out  io.Writer // results, as text
-	json io.Writer // the one document of --json
-	raw  io.Writer // bytes of a file that was asked for, as they are
-	err  io.Writer // progress, notes and errors
-	code int
-	// misused means that the flags could not be read.
-	misused bool
-	printed bool // the one document of --json is out
+	return root(&console.App{Out: io.Discard, JSON: io.Discard, Raw: io.Discard, Err: io.Discard}, nil)
 }
 
 // Main parses the arguments, does what they say and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) (code int) {
-	streams := program.NewStreams(stdout, stderr, len(args) > 0 && args[0] == workerName)
+	streams := program.NewStreams(stdout, stderr, len(args) > 0 && args[0] == project.WorkerName)
 	defer streams.Flush()
 	defer func() {
 		value := recover()
@@ -49,39 +53,43 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 			return
 		}
 		// Go's own exit code for it, 2, would say that the arguments are wrong.
-		fmt.Fprintf(stderr, "bloodhound: %s\n", engine.NewBroken(value, debug.Stack()))
+		fmt.Fprintf(stderr, "bloodhound: %s\n", engine.NewBroken(value, runtimedebug.Stack()))
 		code = check.ExitEngine
 	}()
 	ctx, stop := program.Interruptible()
 	defer stop()
 	if len(args) > 0 && args[0] == "model" {
-		args = append(args[:1:1], doubleDashes(args[1:])...)
+		args = append(args[:1:1], model.DoubleDashes(args[1:])...)
 	}
-	a := &app{out: streams.Out, json: streams.JSON, raw: streams.Raw, err: streams.Err}
-	root := a.root(args)
+	a := &console.App{Out: streams.Out, JSON: streams.JSON, Raw: streams.Raw, Err: streams.Err}
+	root := root(a, args)
 	verb, err := root.ExecuteContextC(ctx)
 	streams.Flush()
 	if lost := streams.Lost(); lost != nil {
 		err = lost
 	}
 	if err == nil {
-		return a.code
+		return a.Code
 	}
-	fmt.Fprintf(a.err, "bloodhound: %s\n", report.Printable(err.Error()))
-	if a.wantsJSON(verb, args) && !a.printed {
-		a.printJSON(newErrorDocument(verb, err))
+	fmt.Fprintf(a.Err, "bloodhound: %s\n", report.Printable(err.Error()))
+	if a.WantsJSON(verb, args) && !a.Printed {
+		a.PrintJSON(console.NewErrorDocument(verb, err))
 	}
-	return codeOf(err)
+	return console.CodeOf(err)
 }
 
-func (a *app) root(args []string) *cobra.Command {
+// groups are the verbs, by what they are about.
+var groups = []func(*console.App) []*cobra.Command{campaign.Verbs, failures.Verbs, debug.Verbs, history.Verbs, model.Verbs, fleet.Verbs,
+	image.Verbs, setup.Verbs}
+
+func root(a *console.App, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bloodhound",
 		Short: "Bloodhound finds bugs in distributed systems by deterministic simulation",
 		Long: `Bloodhound runs a cluster of programs in a simulated world. A tape (a seed and a few edits) decides scheduling, network, disks,
 clocks, random numbers and faults. The same tape gives the same run, so every bug that is found can be replayed.
 
-` + exitCodes,
+` + console.ExitCodes,
 		Version:       program.Build(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -95,11 +103,11 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	}
 	root.SetArgs(args)
 	root.SuggestionsMinimumDistance = 2
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	root.SetVersionTemplate("bloodhound {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		a.misused = true
+		a.Misused = true
 		if !cmd.HasParent() {
 			if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 				return program.UnknownVerb(cmd, args[0])
@@ -123,16 +131,9 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(a.runVerb(), a.exploreVerb(), a.sweepVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(),
-		a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.buildVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(),
-		a.checkVerb(), a.reportVerb(), a.listVerb(), a.docsVerb(), a.initVerb(), a.importVerb(), a.configVerb(), a.schemaVerb(),
-		a.imageVerb(), a.doctorVerb(), a.modelVerb(), a.vmVerb(),
-		a.workerVerb(), a.dbVerb())
+	for _, verbs := range groups {
+		root.AddCommand(verbs(a)...)
+	}
 	program.Document(root, examples, flagGroups)
 	return root
-}
-
-// note prints a remark while work continues.
-func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.err, report.Printable(fmt.Sprintf(format, args...)))
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -49,7 +51,7 @@ func TestCompareNamesTestsThatWereNotRun(t *testing.T) {
 	} {
 		var out, said bytes.Buffer
 		code := Main([]string{"db", "compare", "--store", folder, "--code", test.code, "--base", test.base, "--json"}, &out, &said)
-		var doc compareDocument
+		var doc fleet.CompareDocument
 		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 			t.Fatalf("%v\n%s%s", err, &out, &said)
 		}
@@ -60,7 +62,7 @@ func TestCompareNamesTestsThatWereNotRun(t *testing.T) {
 		if code != test.exit || !slices.Equal(names, test.tests) || !slices.Equal(doc.NotRun, test.notRun) {
 			t.Errorf("%s since %s: exit code %d, %q, not run %q", test.code, test.base, code, names, doc.NotRun)
 		}
-		named := slices.Contains(doc.Unrun, unrunCommit{Commit: unrun})
+		named := slices.Contains(doc.Unrun, fleet.UnrunCommit{Commit: unrun})
 		if asked := test.code == unrun || test.base == unrun; named != asked {
 			t.Errorf("%s since %s: %+v was not run", test.code, test.base, doc.Unrun)
 		}
@@ -122,7 +124,7 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 	if err := db.Add(t.Context(), entries...); err != nil {
 		t.Fatal(err)
 	}
-	compare := func(want int, arguments ...string) (doc compareDocument, text string) {
+	compare := func(want int, arguments ...string) (doc fleet.CompareDocument, text string) {
 		t.Helper()
 		arguments = append([]string{"db", "compare", "--store", folder}, arguments...)
 		var out, plain, said bytes.Buffer
@@ -137,18 +139,18 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 	}
 	for _, base := range [][]string{{"--base", "main~2"}, {"--base", main}, nil} {
 		doc, text := compare(check.ExitViolated, append([]string{"--code", feature}, base...)...)
-		if len(doc.Tests) != 1 || doc.Tests[0].Base != main || len(doc.Tests[0].of(records.NewChange)) != 1 || strings.Contains(text, "with changes") {
+		if len(doc.Tests) != 1 || doc.Tests[0].Base != main || len(doc.Tests[0].Of(records.NewChange)) != 1 || strings.Contains(text, "with changes") {
 			t.Errorf("since %q: %+v\n%s", base, doc, text)
 		}
 	}
 	// A commit that was run only with changes was not run.
 	doc, text := compare(check.ExitUnknown, "--code", feature, "--base", changed)
-	if !slices.Equal(doc.Unrun, []unrunCommit{{changed, true}}) ||
+	if !slices.Equal(doc.Unrun, []fleet.UnrunCommit{{Commit: changed, Changed: true}}) ||
 		!strings.Contains(text, "Commit ` "+changed[:12]+" ` was run only with changes that are not committed.") {
 		t.Errorf("%+v\n%s", doc, text)
 	}
 	git("checkout", "-q", changed)
-	if doc, _ := compare(check.ExitUnknown); !slices.Equal(doc.Unrun, []unrunCommit{{changed, true}}) {
+	if doc, _ := compare(check.ExitUnknown); !slices.Equal(doc.Unrun, []fleet.UnrunCommit{{Commit: changed, Changed: true}}) {
 		t.Errorf("a folder without changes: %+v", doc)
 	}
 	// It stands for the folder while that has changes.
@@ -160,7 +162,7 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 			t.Errorf("a folder with changes: %+v\n%s", doc, text)
 		}
 		// So do its own changes, although the commit was run too.
-		own := records.Code{Commit: changed, AtMs: 1, Dirty: dirtyDigest(t.Context(), ".")}
+		own := records.Code{Commit: changed, AtMs: 1, Dirty: project.DirtyDigest(t.Context(), ".")}
 		if err := db.Add(t.Context(), slices.Concat(fails(own), []store.Entry{(&records.Code{Commit: changed, AtMs: 9}).Entry()})...); err != nil {
 			t.Fatal(err)
 		}

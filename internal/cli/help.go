@@ -1,6 +1,8 @@
 package cli
 
-import "github.com/bloodhound-dst/bloodhound/internal/program"
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/program"
+)
 
 // examples are commands that people type, by the path of their verb.
 var examples = map[string][]string{

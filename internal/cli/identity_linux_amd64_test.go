@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -85,7 +87,7 @@ func TestOneFailureOneIdentity(t *testing.T) {
 	if len(posts) > 0 {
 		t.Fatalf("another post: %s", <-posts)
 	}
-	var announced announcement
+	var announced fleet.Announcement
 	if err := json.Unmarshal([]byte(post), &announced); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func TestOneFailureOneIdentity(t *testing.T) {
 	// A campaign finds it, too, and the file is in the state folder.
 	screen := run(1, "explore", "coin")
 	document := run(1, "explore", "coin", "--json")
-	var campaign campaignDocument
+	var campaign campaign.CampaignDocument
 	if err := json.Unmarshal([]byte(document), &campaign); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/setup"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // The verb live becomes bloodhound-live, which has all arguments, the standard streams and the number of the process, and gives the exit code.
@@ -18,7 +20,7 @@ func TestLiveIsAnotherProgram(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	bloodhound := command(t, dir)
 	const script = "#!/bin/sh\nread line\nprintf '%s|' $$ \"$BLOODHOUND_CALLER\" \"$line\" \"$@\"\necho said >&2\nexit 7\n"
-	if err := os.WriteFile(filepath.Join(bin, liveProgram), []byte(script), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, setup.LiveProgram), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"live", "test", "--run", "a b", "--", "-x"}, {"live", "--once", "--help"}, {"live"}} {
@@ -29,7 +31,7 @@ func TestLiveIsAnotherProgram(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		err := cmd.Run()
 		var exit *exec.ExitError
-		want := fmt.Sprintf("%d|%s|typed|", cmd.Process.Pid, Version())
+		want := fmt.Sprintf("%d|%s|typed|", cmd.Process.Pid, program.Version())
 		if len(args) > 1 {
 			want += strings.Join(args[1:], "|") + "|"
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
@@ -67,7 +68,7 @@ func digestOf(t *testing.T, name string) string {
 func verdictOf(t *testing.T, args ...string) string {
 	var out, log strings.Builder
 	Main(append([]string{"check", "--json"}, args...), &out, &log)
-	var doc checkDocument
+	var doc history.CheckDocument
 	if err := json.Unmarshal([]byte(out.String()), &doc); err != nil || len(doc.Verdicts) != 1 {
 		return "error: " + log.String()
 	}

@@ -13,6 +13,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/failures"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/setup"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -21,13 +31,13 @@ type object = map[string]any
 
 // documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
-	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
-	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
-	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
-	"check": checkDocument{}, "error": errorDocument{}, "look": lookDocument{}, "config": configDocument{},
-	"model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
-	"db moved": movedDocument{}, "db gc": gcDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
-	"db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},
+	"run": stored.RunDocument{}, "campaign": campaign.CampaignDocument{}, "verify": campaign.VerifyDocument{}, "report": failures.ReportDocument{},
+	"shrink": failures.ShrinkDocument{}, "explain": failures.ExplainDocument{}, "worker": fleet.FleetDocument{}, "bisect": failures.BisectDocument{},
+	"replay all": failures.ReplayAllDocument{}, "doctor": setup.DoctorDocument{}, "images": image.ImagesDocument{},
+	"check": history.CheckDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": setup.ConfigDocument{},
+	"model check": model.CheckedDocument{}, "model trace": model.TracedDocument{}, "actors": campaign.ActorDocument{}, "failure": report.Failure{},
+	"db moved": fleet.MovedDocument{}, "db gc": fleet.GCDocument{}, "db fsck": fleet.FsckDocument{}, "db stat": fleet.StatDocument{},
+	"db compare": fleet.CompareDocument{}, "db upgrade": fleet.UpgradeDocument{}, "sweep": campaign.SweepDocument{}, "list": failures.ListDocument{},
 }
 
 // documentsSchema describes the documents by their Go types: a field without omitempty is always there.
@@ -64,7 +74,10 @@ func typeSchema(t reflect.Type, defs object) object {
 		if t == reflect.TypeFor[world.Spec]() { // it belongs to the version that wrote it, and only replay reads it
 			return object{"type": "object"}
 		}
-		name := strings.TrimPrefix(t.String(), "cli.")
+		name := t.String()
+		if strings.Contains(t.PkgPath(), "/internal/cli") { // the packages of the command line share one space of names
+			name = strings.ToLower(t.Name()[:1]) + t.Name()[1:]
+		}
 		if defs[name] == nil {
 			defs[name] = object{} // a type may hold itself
 			defs[name] = objectSchema(t, defs)
@@ -234,7 +247,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	check("error", call("run", "--seed", "x"))
 	check("campaign", call("explore", "buggy", "--seeds", "3", "--keep-going"))
 	campaign := check("campaign", call("explore", "found", "--seeds", "50"))
-	failures, _ := filepath.Glob(filepath.Join(dir, "found", stateName, "failures", "*.json"))
+	failures, _ := filepath.Glob(filepath.Join(dir, "found", project.StateName, "failures", "*.json"))
 	if len(failures) != 1 {
 		t.Fatalf("%d failures were stored", len(failures))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/driver"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -26,8 +27,8 @@ var update = flag.Bool("update", false, "rewrite what scripts compare with")
 
 // The command line of the scripts is the real one on the fake engine; worker processes are this program again.
 func TestMain(m *testing.M) {
-	engineLacks = func(*world.Spec, string) string { return os.Getenv("FAKE_VM_LACKS") }
-	warnsRoot = func() bool { return os.Getenv("FAKE_ROOT") != "" }
+	project.EngineLacks = func(*world.Spec, string) string { return os.Getenv("FAKE_VM_LACKS") }
+	project.WarnsRoot = func() bool { return os.Getenv("FAKE_ROOT") != "" }
 	testscript.Main(m, scripted)
 }
 
@@ -42,12 +43,12 @@ func exitMain() {
 // scripted are the programs that scripts execute, by name.
 var scripted = map[string]func(){
 	"bloodhound": func() {
-		engineFor = func(*world.Spec) (engine.Engine, error) { return inspector{enginetest.New()}, nil }
+		project.EngineFor = func(*world.Spec) (engine.Engine, error) { return inspector{enginetest.New()}, nil }
 		exitMain()
 	},
 	// bloodhound-without-engine is the program on a machine that has no engine.
 	"bloodhound-without-engine": func() {
-		engineFor = func(*world.Spec) (engine.Engine, error) {
+		project.EngineFor = func(*world.Spec) (engine.Engine, error) {
 			return nil, errors.New("no engine for this machine; use another one")
 		}
 		exitMain()
@@ -130,7 +131,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // clean checks that no scratch file is left in the folders that it is given.
 func clean(ts *testscript.TestScript, _ bool, args []string) {
 	for _, dir := range args {
-		if _, err := os.Stat(filepath.Join(ts.MkAbs(dir), stateName, "scratch")); err == nil {
+		if _, err := os.Stat(filepath.Join(ts.MkAbs(dir), project.StateName, "scratch")); err == nil {
 			ts.Fatalf("scratch files are left in %s", dir)
 		}
 	}
@@ -138,7 +139,7 @@ func clean(ts *testscript.TestScript, _ bool, args []string) {
 
 // begun waits until a command has begun to work on the project in a folder and so handles signals: begun FOLDER.
 func begun(ts *testscript.TestScript, _ bool, args []string) {
-	scratch := filepath.Join(ts.MkAbs(args[0]), stateName, "scratch")
+	scratch := filepath.Join(ts.MkAbs(args[0]), project.StateName, "scratch")
 	// Another process makes the folder: there is no event to wait for.
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if runs, err := os.ReadDir(scratch); err == nil && len(runs) > 0 {
@@ -175,7 +176,7 @@ func writeProject(dir, mode string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, configName), []byte(strings.ReplaceAll(fakeProject, "MODE", mode)), 0o666)
+	return os.WriteFile(filepath.Join(dir, project.ConfigName), []byte(strings.ReplaceAll(fakeProject, "MODE", mode)), 0o666)
 }
 
 // fits checks that standard output is one screen. Commands, which are to be copied, may be longer than its lines.

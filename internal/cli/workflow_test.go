@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
@@ -67,9 +68,9 @@ func TestProgramsDoNotCommandTheRunner(t *testing.T) {
 // The runtime would print the text of a panic as it is.
 func TestPanicDoesNotCommandTheRunner(t *testing.T) {
 	t.Setenv(program.WorkflowVariable, "true")
-	old := engineFor
-	t.Cleanup(func() { engineFor = old })
-	engineFor = func(*world.Spec) (engine.Engine, error) { panic("a broken invariant:\n::error::x\n") }
+	old := project.EngineFor
+	t.Cleanup(func() { project.EngineFor = old })
+	project.EngineFor = func(*world.Spec) (engine.Engine, error) { panic("a broken invariant:\n::error::x\n") }
 	dir := t.TempDir()
 	if err := writeProject(dir, ""); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -12,10 +13,26 @@ import (
 // Background describes the runs of a campaign that hold, for a story of a failing one to compare it with.
 type Background struct {
 	Logs loglines.Counts `json:"logs"`
-	// Calm are the judgements of the run without faults, by property; empty if there was no such run.
-	Calm map[string]string `json:"calm,omitempty"`
+	// Baseline has the judgements of the run without faults, by property; empty if there was no such run.
+	Baseline map[string]string `json:"baseline,omitempty"`
 	// Refused lists calls that the engine also refused in passing runs (see RefusedCall), sorted, at most maxRefused of them.
 	Refused []string `json:"refused,omitempty"`
+}
+
+// UnmarshalJSON also reads backgrounds of earlier builds, which called the run without faults calm.
+func (b *Background) UnmarshalJSON(text []byte) error {
+	type plain Background
+	read := struct {
+		*plain
+		Calm map[string]string `json:"calm"`
+	}{plain: (*plain)(b)}
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	if b.Baseline == nil {
+		b.Baseline = read.Calm
+	}
+	return nil
 }
 
 // maxRefused bounds Background.Refused.
@@ -24,7 +41,7 @@ const maxRefused = 64
 // RefusedCall identifies a refused call by program, call and errno, whichever node made it.
 func RefusedCall(u *record.Unsupported) string { return u.Program + " " + u.Call + " " + u.Errno }
 
-// Add takes in a run in which no property is violated.
+// Add adds a run in which no property is violated.
 func (b *Background) Add(s *Summary) {
 	if s != nil && len(Violated(s.Verdicts)) == 0 {
 		b.Logs.Add(s.Templates)
@@ -37,16 +54,16 @@ func (b *Background) Add(s *Summary) {
 	}
 }
 
-// calm takes in the run without faults.
-func (b *Background) calm(s *Summary) {
+// addBaseline adds the run without faults.
+func (b *Background) addBaseline(s *Summary) {
 	b.Add(s)
-	b.Calm = map[string]string{}
+	b.Baseline = map[string]string{}
 	for i := range s.Verdicts {
 		v := &s.Verdicts[i]
 		text := string(v.Status)
 		if v.Status != check.Holds && v.Reason != "" {
 			text = fmt.Sprintf("%s: %s", v.Status, v.Reason)
 		}
-		b.Calm[v.Property] = text
+		b.Baseline[v.Property] = text
 	}
 }

@@ -42,7 +42,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	mistaken := r.reply != nil && r.reply.Summary.Mistake != ""
 	if r.reply != nil && !mistaken {
 		t.Baseline.Done = true
-		t.Background.calm(r.reply.Summary)
+		t.Background.addBaseline(r.reply.Summary)
 		t.NeverReady, t.DriverFailed = r.reply.Summary.NeverReady, r.reply.Summary.DriverFailed
 		t.refuse(r.reply.Summary)
 		col.feeder.begins(r.reply.Outcome)

@@ -32,7 +32,7 @@ type Totals struct {
 	// RulesVersion is the version of the rules of its runs (world.Spec).
 	RulesVersion int      `json:"rules_version,omitempty"`
 	Runs         uint64   `json:"runs"`     // finished and judged
-	Baseline     Baseline `json:"calm"`     // the run without faults before them
+	Baseline     Baseline `json:"baseline"` // the run without faults before them
 	Violated     uint64   `json:"violated"` // runs with a violation that replayed
 	Events       uint64   `json:"events"`
 	VirtualNs    int64    `json:"virtual_ns"`
@@ -269,9 +269,9 @@ func (p *PropertyTotal) Never() bool { return p.NotYet > 0 && p.Holds == 0 && p.
 // Failure is one kind of violation, with the first run that showed it.
 type Failure struct {
 	failure.Failure
-	Runs     uint64        `json:"runs"` // how many runs showed it
-	Run      uint64        `json:"run"`  // the number of the first of them
-	Baseline bool          `json:"calm"` // that was the run without any fault
+	Runs     uint64        `json:"runs"`     // how many runs showed it
+	Run      uint64        `json:"run"`      // the number of the first of them
+	Baseline bool          `json:"baseline"` // that was the run without any fault
 	Tape     tape.Tape     `json:"tape"`
 	Origin   search.Origin `json:"origin"` // of the tape
 	Verdict  check.Verdict `json:"verdict"`

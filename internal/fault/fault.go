@@ -4,6 +4,7 @@
 package fault
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -103,6 +104,22 @@ func (i *Injection) Concerns(node string) bool {
 type Ledger struct {
 	Entries    []Entry     `json:"entries,omitempty"`
 	Rules      []RuleEntry `json:"rules,omitempty"` // of the kinds that several rules have
-	Injections []Injection `json:"strikes,omitempty"`
+	Injections []Injection `json:"injections,omitempty"`
 	Hits       []Hit       `json:"hits,omitempty"` // the first MaxHits kinds
+}
+
+// UnmarshalJSON also reads ledgers of earlier builds, which called injections strikes.
+func (l *Ledger) UnmarshalJSON(b []byte) error {
+	type plain Ledger
+	read := struct {
+		*plain
+		Strikes []Injection `json:"strikes"`
+	}{plain: (*plain)(l)}
+	if err := json.Unmarshal(b, &read); err != nil {
+		return err
+	}
+	if l.Injections == nil {
+		l.Injections = read.Strikes
+	}
+	return nil
 }

@@ -447,44 +447,35 @@ func isTransaction(value ednForm) bool {
 	return true
 }
 
-// JSONKind is what the elements of a file of JSON are.
-type JSONKind uint8
-
-const (
-	NoJSON     JSONKind = iota
-	Records             // records that history.Read reads
-	JepsenJSON          // maps as of Jepsen, one after the other or as one array
-)
-
-// JSONOf recognises by a file's beginning what it holds.
-func JSONOf(start []byte) JSONKind {
+// jsonOf recognises JSON by a file's beginning, as Records or JepsenJSON; it is empty for others.
+func jsonOf(start []byte) Format {
 	d := json.NewDecoder(bytes.NewReader(start))
 	list := false
 	for depth := 0; ; {
 		t, err := d.Token()
 		if err != nil {
-			return NoJSON
+			return ""
 		}
 		switch t {
 		case json.Delim('['):
 			if list {
-				return NoJSON
+				return ""
 			}
 			list = true
 			continue
 		case json.Delim('{'):
 			depth++
 		case json.Delim(']'):
-			return NoJSON
+			return ""
 		}
 		if depth != 1 {
-			return NoJSON
+			return ""
 		}
 		for d.More() {
 			name, err := d.Token()
 			switch {
 			case err != nil:
-				return NoJSON
+				return ""
 			case name == "process" || name == "f" || name == "value":
 				return JepsenJSON
 			case name == "client" || name == "op":
@@ -492,10 +483,10 @@ func JSONOf(start []byte) JSONKind {
 			}
 			var skip json.RawMessage
 			if d.Decode(&skip) != nil {
-				return NoJSON
+				return ""
 			}
 		}
-		return NoJSON
+		return ""
 	}
 }
 

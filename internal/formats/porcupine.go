@@ -17,11 +17,11 @@ var (
 	logLine         = regexp.MustCompile(`\bjepsen\.util - +(\S+)[ \t]+:(\w+)[ \t]+:(\S+)[ \t]*(.*)$`)
 )
 
-// IsPorcupine recognises by a file's beginning a map of texts as Porcupine's tests have it.
-func IsPorcupine(start []byte) bool { return startsPorcupine.Match(start) }
+// isPorcupine recognises by a file's beginning a map of texts as Porcupine's tests have it.
+func isPorcupine(start []byte) bool { return startsPorcupine.Match(start) }
 
-// IsJepsenLog recognises by a file's beginning what jepsen.util printed of a history.
-func IsJepsenLog(start []byte) bool {
+// isJepsenLog recognises by a file's beginning what jepsen.util printed of a history.
+func isJepsenLog(start []byte) bool {
 	for line := range bytes.Lines(start) {
 		if logLine.Match(bytes.TrimRight(line, "\r\n")) {
 			return true

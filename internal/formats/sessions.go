@@ -18,20 +18,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
-// Format of a file of transactions that stand in sessions: in the order of their clients, and without times.
-type Format string
-
-const (
-	Plume   Format = "plume" // lines of r(key,value,session,transaction), as Plume, PolySI and AWDIT write them
-	Awdit   Format = "awdit" // the text of AWDIT's tests: "w key value", ----- between transactions, ===== between sessions
-	DBCop   Format = "dbcop" // the text of DBCop: [x:=1 y==2], --- between sessions
-	DBCopJS Format = "dbcop-json"
-	Bincode Format = "bincode" // history.bincode of DBCop
-)
-
-// Formats are all formats of ReadSessions.
-var Formats = []Format{Plume, Awdit, DBCop, DBCopJS, Bincode}
-
 // ReadSessions reads transactions over registers. Each becomes an operation named txn of a client that is its session. Events
 // are numbered so that each session keeps its order; between sessions their numbers mean nothing. Where no transaction writes 0 to
 // a key, a read of 0 found the key as it was at first, except in AWDIT's format. Errors name the line or the byte.
@@ -58,8 +44,8 @@ func ReadSessions(r io.Reader, f Format) ([]history.Event, error) {
 	return s.events(f != Awdit)
 }
 
-// ReadCobra reads the logs of a folder as Cobra's clients write them, one session each.
-func ReadCobra(folder fs.FS) ([]history.Event, error) {
+// readCobra reads the logs of a folder as Cobra's clients write them, one session each.
+func readCobra(folder fs.FS) ([]history.Event, error) {
 	names, err := fs.Glob(folder, "*.log")
 	if err != nil {
 		return nil, err
@@ -565,8 +551,8 @@ var (
 	startsDBCopTwo = regexp.MustCompile(`^(\{\s*"(params|info|start|end|data)"|\[\s*\[\s*(\{\s*"(events|committed)"|\]))`)
 )
 
-// FormatOf recognizes a file of sessions by how it begins; it is empty for others.
-func FormatOf(start []byte) Format {
+// sessionsOf recognizes a file of sessions by how it begins; it is empty for others.
+func sessionsOf(start []byte) Format {
 	start = bytes.TrimLeft(start, " \t\r\n")
 	for f, pattern := range map[Format]*regexp.Regexp{Plume: startsPlume, Awdit: startsAwdit, DBCop: startsDBCop, DBCopJS: startsDBCopTwo} {
 		if pattern.Match(start) && (f != DBCop || !startsAwdit.Match(start)) {

@@ -93,7 +93,7 @@ func TestSessions(t *testing.T) {
 		if got := told(t, events); got != c.want {
 			t.Errorf("%s %q:\n%s\nwant\n%s", c.format, c.in, got, c.want)
 		}
-		if f := FormatOf([]byte(c.in)); f != c.format && c.format != Bincode {
+		if f := sessionsOf([]byte(c.in)); f != c.format && c.format != Bincode {
 			t.Errorf("%q is taken for %q, not %q", c.in, f, c.format)
 		}
 	}
@@ -111,7 +111,7 @@ func TestCobra(t *testing.T) {
 	one := cobra('S', 5, 'W', 77, 4, 1, 'R', 0, cobraInitial, 6, 0, 'C', 5)
 	two := cobra('S', 6, 'R', 5, 77, 4, 1, 'C', 6)
 	read := func(one, two []byte) ([]history.Event, error) {
-		return ReadCobra(fstest.MapFS{"T1.log": {Data: one}, "T2.log": {Data: two}, "T2.debug": {Data: []byte("x")}})
+		return readCobra(fstest.MapFS{"T1.log": {Data: one}, "T2.log": {Data: two}, "T2.debug": {Data: []byte("x")}})
 	}
 	events, err := read(one, two)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestJepsenJSON(t *testing.T) {
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%v\n%+v\nwant\n%+v", err, got, want)
 		}
-		if JSONOf([]byte(in)) != JepsenJSON {
+		if jsonOf([]byte(in)) != JepsenJSON {
 			t.Errorf("%.20s is not taken for Jepsen's", in)
 		}
 		for n := range len(strings.TrimSpace(in)) {

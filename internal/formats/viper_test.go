@@ -34,8 +34,8 @@ J1 ok [["r",2,9],["r",1,null],["w",10,1],["w",11,1]]`},
 		for name, text := range c.files {
 			files[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		events, err := ReadViper(files)
-		if err != nil || !IsViper(files) {
+		events, err := readViper(files)
+		if err != nil || !isViper(files) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
@@ -53,7 +53,7 @@ J1 ok [["r",2,9],["r",1,null],["w",10,1],["w",11,1]]`},
 		`{"value":[["range",1,2,[7],[]]]}`: "no id and val",
 		`{"value":[["r",1]]}`:              "no access",
 	} {
-		_, err := ReadViper(fstest.MapFS{"J1.log": {Data: []byte(line)}})
+		_, err := readViper(fstest.MapFS{"J1.log": {Data: []byte(line)}})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "J1.log: line 1: ") {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}

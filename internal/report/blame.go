@@ -60,7 +60,7 @@ func blameStory(b *strings.Builder, s *StoryOf) {
 // configurationHints say that the property does not hold without faults either.
 func configurationHints(s *StoryOf) (list []hint) {
 	if s.Background != nil {
-		if text := s.Background.Calm[s.Verdict.Property]; text != "" && text != string(check.Holds) && text != string(check.NotYet) {
+		if text := s.Background.Baseline[s.Verdict.Property]; text != "" && text != string(check.Holds) && text != string(check.NotYet) {
 			list = append(list, hint{blameConfiguration, "in the run without faults the property is " + clip(text)})
 		}
 	}

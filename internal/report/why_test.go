@@ -155,7 +155,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 	}{
 		{"nothing", func(*StoryOf) {}, ""},
 		{"the run without faults fails too", func(s *StoryOf) {
-			s.Background = &explore.Background{Calm: map[string]string{"p": "unknown: no probe"}}
+			s.Background = &explore.Background{Baseline: map[string]string{"p": "unknown: no probe"}}
 		}, "configuration  in the run without faults the property is unknown: no probe"},
 		{"no fault", func(s *StoryOf) { s.Outcome.Ledger.Entries = []fault.Entry{{Kind: fault.Crash}} }, "configuration  no fault was injected in this run"},
 		{"a probe that failed before", func(s *StoryOf) {

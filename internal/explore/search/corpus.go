@@ -29,13 +29,29 @@ type Entry struct {
 	Machine    string              `json:"machine,omitempty"`
 	Why        string              `json:"why"` // it was kept
 	Tape       tape.Tape           `json:"tape"`
-	Injections []tape.Decision     `json:"strikes,omitempty"`
+	Injections []tape.Decision     `json:"injections,omitempty"`
 	Near       []coverage.Nearness `json:"near,omitempty"`
 
 	since   uint64 // how many runs the search had learned of
 	reached []uint64
 	chosen  int // how often it was a parent
 	corpora int // how many it is in
+}
+
+// UnmarshalJSON also reads entries of earlier builds, which called injections strikes.
+func (e *Entry) UnmarshalJSON(b []byte) error {
+	type plain Entry
+	read := struct {
+		*plain
+		Strikes []tape.Decision `json:"strikes"`
+	}{plain: (*plain)(e)}
+	if err := json.Unmarshal(b, &read); err != nil {
+		return err
+	}
+	if e.Injections == nil {
+		e.Injections = read.Strikes
+	}
+	return nil
 }
 
 // corpus is what one guide keeps.

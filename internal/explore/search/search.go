@@ -88,7 +88,7 @@ type Seen struct {
 	Texts   []coverage.Feature  `json:"texts,omitempty"`
 	Near    []coverage.Nearness `json:"near,omitempty"`
 	// Injections are the decisions about faults that are drawn by rules, in the order in which they were made: the first MaxInjections.
-	Injections []tape.Decision `json:"strikes,omitempty"`
+	Injections []tape.Decision `json:"injections,omitempty"`
 	Events     uint64          `json:"events,omitempty"`
 	// Draws is what could be varied.
 	Draws     []tape.Draws `json:"draws,omitempty"`

@@ -1,0 +1,22 @@
+package console
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// OpenPage shows a page in the user's browser: by the program that the variable BROWSER names, or else by that of the desktop.
+func OpenPage(path string) error {
+	for _, program := range []string{os.Getenv("BROWSER"), "xdg-open", "open"} {
+		if program == "" {
+			continue
+		}
+		c := exec.Command(program, path)
+		if c.Start() == nil {
+			go c.Wait()
+			return nil
+		}
+	}
+	return fmt.Errorf("no browser is known here: set the variable BROWSER to one, or open %s yourself", path)
+}

@@ -1,0 +1,242 @@
+// Package debug has the verb debug: it stops runs for debuggers, at a prompt, and for delve.
+package debug
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
+	"github.com/bloodhound-dst/bloodhound/internal/debug"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// defaultListen is where debuggers find a world.
+const defaultListen = "127.0.0.1:1234"
+
+// Verbs makes the verb debug.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{debugVerb(a)}
+}
+
+func debugVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
+	o := &debugOptions{listen: defaultListen}
+	c := &cobra.Command{
+		Use:   "debug ID [FOLDER or FILE] | debug FOLDER or FILE",
+		Short: "Debug a run forward and backward, with gdb or on a prompt",
+		Long: `Makes the run of a failure, or of a seed of a project, and stops in it: at the violation, or where servers are up and the
+workload begins. gdb connects with "target remote 127.0.0.1:1234" and goes forward and backward in the run (reverse-continue, reverse-step, ...);
+virtual time stands still meanwhile. The prompt goes to points of the run and shows nodes, processes, sockets and logs; help lists its
+commands, which gdb has as monitor COMMAND.
+Exit code 4: the run did not end as the original one.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %s",
+					plural.Count(len(args), "argument"))
+			}
+			return flags.NoneEmpty(args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return debugRun(a, c, f, o, args) },
+	}
+	f.AddPlaces(c)
+	f.AddOneTape(c)
+	stored.AddOriginal(f, c)
+	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
+	c.Flags().Var(flags.Number(&o.gdbPort, 1, math.MaxUint16, "give a port, from 1 to 65535"), "gdb-port", "the same as --listen 127.0.0.1:`port`")
+	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
+	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
+	flags.AddSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
+	flags.AddSwitch(c, &o.launch, "launch-json", "print a launch.json by which VS Code debugs --process backward, and end")
+	flags.AddSwitch(c, &o.rr, "rr", "serve delve as rr does")
+	c.Flags().MarkHidden("rr")
+	flags.AddSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
+	c.Flags().Var(flags.Number(&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"), "snapshots",
+		"how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
+	c.Flags().Var(flags.Size(&f.SnapshotMemory), "snapshot-memory",
+		"maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
+	return c
+}
+
+type debugOptions struct {
+	listen, at    string
+	gdbPort       uint64
+	delve, launch bool
+	rr            bool
+	process       string
+	drivers       bool
+	snapshots     uint64
+}
+
+// only reads which process debuggers are shown alone: one of a node, or, if its number is 0, the first that the node has. It is nil if they are shown all.
+func (o *debugOptions) only(spec *world.Spec) (*view.NodeProcess, error) {
+	switch {
+	case o.process == "":
+		return nil, nil
+	case slices.Contains(stored.NodeNames(spec), o.process):
+		return &view.NodeProcess{Node: o.process}, nil
+	}
+	node, _, _ := strings.Cut(o.process, "/")
+	err := stored.KnownNode(spec, node)
+	var p view.NodeProcess
+	if err == nil {
+		p, err = view.ParseNodeProcess(o.process)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--process: %w", err)
+	}
+	return &p, nil
+}
+
+// debugged is the run that is debugged.
+type debugged struct {
+	project *project.Project
+	spec    *world.Spec
+	tape    tape.Tape
+	failure *report.Failure   // nil for a seed of a project
+	only    *view.NodeProcess // that debuggers are shown; nil if they are shown all
+	budget  runner.Budget     // of its snapshots
+}
+
+func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, args []string) error {
+	if o.gdbPort > 0 {
+		if c.Flags().Changed("listen") {
+			return fmt.Errorf("--listen and --gdb-port both say where gdb finds the world; give one of them")
+		}
+		o.listen = fmt.Sprintf("127.0.0.1:%d", o.gdbPort)
+	}
+	address, err := listenAddress(o.listen)
+	if err != nil {
+		return err
+	}
+	if o.at != "" {
+		if err := debug.CheckPoint(o.at); err != nil {
+			return fmt.Errorf("--at: %w", err)
+		}
+	}
+	d, err := debuggedRun(a, c, f, args)
+	if err != nil {
+		return err
+	}
+	if d.project.Spec == nil {
+		defer os.RemoveAll(d.project.State)
+	}
+	if err := project.RequireRepeats(d.spec, "bloodhound debug"); err != nil {
+		return err
+	}
+	if d.only, err = o.only(d.spec); err != nil {
+		return err
+	}
+	if d.budget, _ = project.SnapshotBudget(f, d.project); o.snapshots > 0 {
+		d.budget.Most = int(o.snapshots)
+	}
+	if o.delve || o.launch {
+		return prepareDelve(a, c, f, d, o, args)
+	}
+	// The port is tried before anything runs, and taken when the world stands: gdb repeats a connection that is refused (set tcp auto-retry), and gives up
+	// one that nobody answers.
+	listener, err := o.listener(address)
+	if err != nil {
+		return err
+	}
+	listener.Close()
+	s, err := openDebugged(a, d)
+	if err != nil {
+		if d.failure != nil {
+			return stored.ExplainLacking(d.project, args[0], d.failure, err)
+		}
+		return err
+	}
+	defer s.Close()
+	if d.spec.Engine == world.VM {
+		return debugVM(a, c, s, d, o, address)
+	}
+	session, err := debugSession(c.Context(), a, s, d, o)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if c.Context().Err() != nil {
+		return project.ErrInterrupted
+	}
+	if listener, err = o.listener(address); err != nil {
+		return err
+	}
+	defer listener.Close()
+	if o.rr {
+		if err := launch(a.Err, session, listener.Addr().String(), s.Setup.Scratch); err != nil {
+			return console.Failed(err)
+		}
+	}
+	a.Note("in gdb: target remote %s, and set schedule-multiple on for several processes", listener.Addr())
+	served := make(chan error, 1)
+	go func() { served <- session.Serve(listener) }()
+	typed := make(chan struct{})
+	go func() {
+		defer close(typed)
+		ended := session.Prompt(os.Stdin, a.Out, term.IsTerminal(int(os.Stdin.Fd())))
+		if !ended && (c.Flags().Changed("listen") || o.gdbPort > 0) { // nobody types: debuggers come, until a signal ends it
+			<-c.Context().Done()
+		}
+	}()
+	select {
+	case <-typed:
+	case <-c.Context().Done():
+	case err = <-served:
+		return console.Failed(err)
+	}
+	listener.Close()
+	return <-served
+}
+
+// debuggedRun finds the run that the arguments name.
+func debuggedRun(a *console.App, c *cobra.Command, f *flags.Set, args []string) (*debugged, error) {
+	ofSeed := len(args) == 0
+	if len(args) == 1 && filepath.Ext(args[0]) != ".json" {
+		_, err := os.Stat(args[0])
+		ofSeed = err == nil
+	}
+	if !ofSeed {
+		for _, name := range []string{"seed", "boot-seed", "tape"} {
+			if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
+				return nil, fmt.Errorf("--%s is of a run of a project, and %s is a failure, which has its own tape", name, args[0])
+			}
+		}
+		p, full, err := stored.LoadFailure(a, c, f, args)
+		if err != nil {
+			return nil, err
+		}
+		failure := stored.ChosenRun(f, full)
+		return &debugged{project: p, spec: failure.Spec, tape: failure.Tape, failure: failure}, nil
+	}
+	f.AsWritten = true
+	p, err := project.Load(c.Context(), a, f, args)
+	if err != nil {
+		return nil, err
+	}
+	t, err := project.TapeOf(f, c, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Build(c.Context(), a); err != nil {
+		return nil, err
+	}
+	return &debugged{project: p, spec: p.Spec, tape: t}, nil
+}
+
+// linesShown is how many lines the prompt shows of a log.
+const linesShown = 40

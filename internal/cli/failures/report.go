@@ -1,0 +1,144 @@
+package failures
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+)
+
+// reportFlags are those of report.
+type reportFlags struct {
+	flags.Set
+	html, markdown string
+	open           bool
+}
+
+func reportVerb(a *console.App) *cobra.Command {
+	f := &reportFlags{}
+	c := &cobra.Command{
+		Use:   "report ID [FOLDER or FILE]",
+		Short: "Write a failure as a self-contained HTML page",
+		Long: `Makes the run of a failure again and writes a self-contained HTML page: the property and its violation, a space-time diagram,
+the operations, the logs of all nodes, the faults and the tape. ID is the id of a failure, a unique prefix of one, or the path
+of a failure file. The page is .bloodhound/reports/ID-RUN.html unless --html names another file; its path is printed.
+Exit code 0: the page was written; 5: the run does not show the violation any more.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if id := filepath.Base(f.markdown); len(args) == 0 && failureID.MatchString(id) {
+				return fmt.Errorf("--markdown takes a file, and the failure comes first: bloodhound report %s --markdown issue.md", id)
+			}
+			return flags.FailureArguments(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return writeReport(a, c, f, args) },
+	}
+	f.AddPlacesAndDocument(c)
+	c.Flags().Var(flags.File(&f.html), "html", "write the page to this `file`")
+	c.Flags().Var(flags.File(&f.markdown), "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
+	flags.AddSwitch(c, &f.open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
+	stored.AddOriginal(&f.Set, c)
+	return c
+}
+
+// failureID is the form of the ids of failures.
+var failureID = regexp.MustCompile(`^[0-9a-f]{12}(-[0-9a-f]{12})?$`)
+
+// ReportDocument is the JSON document of report.
+type ReportDocument struct {
+	Bloodhound string `json:"bloodhound"`
+	Verb       string `json:"verb"`
+	ExitCode   int    `json:"exit_code"`
+	Failure    string `json:"failure"` // id
+	HTML       string `json:"html"`    // path
+	// Changed says how the run differs from the one that was stored, if it does.
+	Changed string `json:"changed,omitempty"`
+}
+
+func writeReport(a *console.App, c *cobra.Command, f *reportFlags, args []string) error {
+	for name, file := range map[string]string{"--html": f.html, "--markdown": f.markdown} {
+		if err := project.Writable(name, file); err != nil {
+			return err
+		}
+	}
+	p, full, err := stored.LoadFailure(a, c, &f.Set, args)
+	if err != nil {
+		return err
+	}
+	failure := stored.ChosenRun(&f.Set, full)
+	path := f.html
+	if path == "" {
+		path = filepath.Join(p.State, "reports", failure.Name()+".html")
+	}
+	if p.Spec == nil {
+		defer os.RemoveAll(p.State)
+		if f.html == "" {
+			path = failure.Name() + ".html" // there is no state folder that stays
+		}
+	}
+	s, err := stored.OpenFailure(a, p, failure, path, f.markdown)
+	if err != nil {
+		return stored.ExplainLacking(p, args[0], full, err)
+	}
+	defer s.Close()
+	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.JSON,
+		Trace: &explore.Trace{File: filepath.Join(s.Setup.Scratch, "diagram"), Format: report.DiagramFormat}}
+	if job.Dumps, err = stored.DumpsFolder(s); err != nil {
+		return err
+	}
+	reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
+	if err != nil {
+		return err
+	}
+	stored.KeepCores(a, p, failure.Name(), reply.Outcome)
+	if c.Context().Err() != nil {
+		return project.ErrInterrupted
+	}
+	page, err := stored.PageOf(failure, reply)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, stored.WhyChanged(stored.ChangesSince(p, failure, reply.Outcome)))
+	}
+	page.StoryOf = storyOf(&f.Set, args, failure, full, reply.Outcome, page.Verdict)
+	if !report.IsFailurePath(args[0]) {
+		page.File = full.Path(p.State)
+	}
+	if page.Diagram, err = stored.ReadDiagram(job.Trace.File, page); err != nil {
+		return console.Failed(err)
+	}
+	if err := stored.WritePage(page, path); err != nil {
+		return console.Failed(err)
+	}
+	if f.markdown != "" {
+		text, err := report.Issue(page.StoryOf)
+		if err == nil {
+			err = report.WriteFile(f.markdown, []byte(text))
+		}
+		if err != nil {
+			return console.Failed(err)
+		}
+		project.RecordOutput(failure.Spec, f.markdown)
+	}
+	if f.open {
+		if err := console.OpenPage(path); err != nil {
+			a.Note("note: %v", err)
+		}
+	}
+	stored.NoteLooked(a, failure.Spec, reply.Outcome)
+	if f.JSON {
+		return a.PrintJSON(ReportDocument{program.Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
+	}
+	if page.Changed != "" {
+		a.Note("note: %s\n%s", page.Changed, stored.WhyChanged(stored.ChangesSince(p, failure, reply.Outcome)))
+	}
+	fmt.Fprintln(a.Out, path)
+	return nil
+}

@@ -1,0 +1,103 @@
+package failures
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+)
+
+// ReplayAllDocument is the JSON document of replay --all.
+type ReplayAllDocument struct {
+	Bloodhound string         `json:"bloodhound"`
+	Verb       string         `json:"verb"`
+	ExitCode   int            `json:"exit_code"`
+	Code       string         `json:"code"` // the folder
+	Failures   []stored.Tried `json:"failures"`
+}
+
+// replayAll makes the runs of all failures of a project on the code in a folder.
+func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, code string) error {
+	ctx := c.Context()
+	p, err := project.Load(ctx, a, f, args)
+	if err != nil {
+		return err
+	}
+	paths, err := stored.FailureFiles(p.Spec.Dir, p.State)
+	if err != nil {
+		return err
+	}
+	var failures []*report.Failure
+	unread := 0
+	for _, path := range paths {
+		x, err := report.Load("", path)
+		if err != nil {
+			unread++
+			a.Note("%v; it is left out", err)
+			continue
+		}
+		if !p.FromAnother(x) {
+			x.Belongs(p.TestName())
+		}
+		if !p.FromAnother(x) && !slices.ContainsFunc(failures, func(had *report.Failure) bool { return had.Signature == x.Signature }) {
+			failures = append(failures, x)
+		}
+	}
+	if len(failures) == 0 && unread == 0 {
+		return fmt.Errorf("%s has no failures: they lie in %s and %s/failures", p.Config, project.CommittedName, p.State)
+	}
+	patched := p
+	if code != "" {
+		if patched, err = project.Load(ctx, a, f, []string{code}); err != nil {
+			return err
+		}
+	}
+	if err := patched.Build(ctx, a); err != nil {
+		return err
+	}
+	s, err := patched.Open()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	doc := ReplayAllDocument{Bloodhound: program.Version(), Verb: "replay", Code: patched.Spec.Dir}
+	show := console.NewProgress(a.Err, false, f.JSON)
+	campaign := explore.Campaign{Test: patched.TestName(), Setup: s.Setup, Command: s.Command, Workers: patched.WorkersOf(0)}
+	for _, x := range failures {
+		t, err := stored.TryCode(ctx, a, patched, s, x, campaign, show)
+		show.End()
+		if err != nil {
+			return err
+		}
+		doc.Failures = append(doc.Failures, t)
+		if !f.JSON {
+			fmt.Fprintf(a.Out, "%s  %-10s  %s: %s\n", t.ID, t.Result, t.Property, t.Reason)
+		}
+	}
+	has := func(result string) bool {
+		return slices.ContainsFunc(doc.Failures, func(t stored.Tried) bool { return t.Result == result })
+	}
+	switch {
+	case has(records.Reproduced):
+		doc.ExitCode = check.ExitViolated
+	case has(records.Varies):
+		doc.ExitCode = check.ExitNotReproducible
+	case has(records.Diverged), unread > 0:
+		doc.ExitCode = check.ExitUnknown
+	}
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/dashboard"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
+)
+
+// tokenVariable has the token of a dashboard where no file has it.
+const tokenVariable = "BLOODHOUND_DASHBOARD_TOKEN"
+
+// Bounds of the dashboard's server.
+const (
+	headerTime     = 10 * time.Second
+	idleTime       = 2 * time.Minute // between two requests of a connection
+	maxHeaderBytes = 64 << 10
+	drainTime      = 3 * time.Second
+)
+
+// dashboardFlags are those of dashboard.
+type dashboardFlags struct {
+	store     string
+	listen    string
+	tokenFile string
+	export    string
+	header    string
+	hosts     []string
+	noToken   bool
+}
+
+func dashboardVerb(a *console.App) *cobra.Command {
+	f := &dashboardFlags{}
+	c := &cobra.Command{
+		Use:   "dashboard",
+		Short: "Show what a store holds, in a browser",
+		Long: `Serves pages on tests, failures, workers and the corpus of a store, which need no worker to run, a JSON API below /api/v1/, and metrics
+for Prometheus at /metrics. It also serves the store itself, to workers whose --store is its URL. With --export it writes the pages as files and ends.
+Without a token it listens on loopback addresses alone.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return serveDashboard(c.Context(), a, f) },
+	}
+	database.AddStoreFlag(c, &f.store, "")
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
+	c.Flags().Var(flags.File(&f.tokenFile), "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
+	c.Flags().StringVar(&f.header, "proxy-header", "",
+		"let requests in that have this `header`, which a reverse proxy sets to the name of a user and removes from what others send")
+	c.Flags().StringArrayVar(&f.hosts, "host", nil,
+		"a `name` of this dashboard in addresses of browsers, besides localhost, which is asked for where everyone is let in")
+	c.Flags().Var(flags.File(&f.export), "export", "write all pages into this `folder` and end")
+	return c
+}
+
+func serveDashboard(ctx context.Context, a *console.App, f *dashboardFlags) error {
+	guard, err := f.guard()
+	if err != nil {
+		return err
+	}
+	if f.export == "" {
+		if err := guard.CheckListen(ctx, f.listen, f.noToken); err != nil {
+			return err
+		}
+	}
+	db, err := open.Served(database.StoreURL(f.store, open.Default))
+	if err != nil {
+		return fmt.Errorf("%w; name one by --store, as workers do", err)
+	}
+	defer db.Close()
+	d := &dashboard.Dashboard{Store: db, Bloodhound: program.Version(), Now: time.Now, Guard: guard}
+	if guard.Token != "" || guard.Header == "" { // users of a proxy are no workers
+		d.Mounted = remote.Handler(db, guard.Token)
+	}
+	if f.export != "" {
+		n, err := d.Export(ctx, f.export)
+		if err != nil {
+			return console.Failed(err)
+		}
+		fmt.Fprintf(a.Out, "%s, from %s\n", plural.Count(n, "page"), filepath.Join(f.export, "index.html"))
+		return nil
+	}
+	return serve(ctx, a, d, f.listen)
+}
+
+// guard decides by the flags who sees the dashboard.
+func (f *dashboardFlags) guard() (g dashboard.Guard, err error) {
+	g = dashboard.Guard{Header: f.header, Hosts: f.hosts, Guesses: dashboard.NewGuesses(time.Now)}
+	g.Token, err = f.token()
+	return g, err
+}
+
+// token is that of the file, or of the variable; empty if there is none.
+func (f *dashboardFlags) token() (string, error) {
+	if f.tokenFile == "" {
+		return os.Getenv(tokenVariable), nil
+	}
+	token, err := remote.ReadToken(f.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	return token, nil
+}
+
+// serverOf bounds what a client can do to the server before a handler sees its request. The handler bounds bodies and answers.
+func serverOf(ctx context.Context, h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+}
+
+// serve serves a dashboard until ctx ends.
+func serve(ctx context.Context, a *console.App, d *dashboard.Dashboard, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return console.Failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any", err))
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	server := serverOf(ctx, d.Handler(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	fmt.Fprintf(a.Out, "http://%s shows %s; Ctrl-C ends it\n", l.Addr(), d.Store)
+	select {
+	case err := <-ended:
+		return console.Failed(err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return console.Failed(err)
+	}
+	return nil
+}

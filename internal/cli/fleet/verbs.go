@@ -1,0 +1,27 @@
+package fleet
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+)
+
+// Verbs makes the verbs of a fleet and its database.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{fleetVerb(a), dashboardVerb(a), dbVerb(a)}
+}
+
+func dbVerb(a *console.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "db",
+		Short: "Merge, export, import, clean, check, upgrade and compare what workers write, and pause these",
+		Long: `A database has what workers write. It is ` + open.Kinds + `.
+The token of a dashboard is in BLOODHOUND_STORE_TOKEN, or in a file that BLOODHOUND_STORE_TOKEN_FILE names.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(dbMergeVerb(a), dbExportVerb(a), dbImportVerb(a), dbGCVerb(a), dbFsckVerb(a), dbStatVerb(a),
+		dbCompareVerb(a), dbUpgradeVerb(a), dbPauseVerb(a), dbContinueVerb(a))
+	return c
+}

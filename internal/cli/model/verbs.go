@@ -1,0 +1,30 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+)
+
+// Verbs makes the verb model.
+func Verbs(a *console.App) []*cobra.Command {
+	return []*cobra.Command{modelVerb(a)}
+}
+
+func modelVerb(a *console.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "model",
+		Short: "Work with specifications in TLA+",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown verb %q of model\nRun `bloodhound model --help` for the list", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
+	}
+	c.AddCommand(modelCheckVerb(a), modelTraceVerb(a), modelProposeVerb(a))
+	return c
+}

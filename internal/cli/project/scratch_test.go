@@ -1,0 +1,106 @@
+package project
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// A killed program may leave a folder at any moment of making it. The next one removes it, and no folder that is in use.
+//
+//ci:user
+func TestScratchFoldersOfKilledProgramsGo(t *testing.T) {
+	parent := t.TempDir()
+	used, err := newScratch(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlocked, locked := filepath.Join(parent, "run-1"), filepath.Join(parent, "run-2")
+	for _, dir := range []string{unlocked, filepath.Join(locked, "world")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(lockName(locked), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	next, err := newScratch(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{used.dir: true, next.dir: true, unlocked: false, locked: false} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", filepath.Base(dir), err == nil, want)
+		}
+	}
+	used.close()
+	next.close()
+	if left, _ := os.ReadDir(parent); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Programs that begin at once in one project do not take each other's folders away.
+//
+//ci:user
+func TestScratchFoldersMadeAtOnce(t *testing.T) {
+	parent := t.TempDir()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				s, err := newScratch(parent)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := os.WriteFile(filepath.Join(s.dir, "file"), nil, 0o666); err != nil {
+					t.Error(err)
+				}
+				s.close()
+			}
+		})
+	}
+	all.Wait()
+	if left, _ := os.ReadDir(parent); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+//ci:user
+func TestStaleScratchIsRemoved(t *testing.T) {
+	EngineFor = func(*world.Spec) (engine.Engine, error) { return nil, nil }
+	defer func() { EngineFor = engines.For }()
+	state := filepath.Join(t.TempDir(), StateName)
+	stale := filepath.Join(state, "scratch", "run-new-1")
+	if err := os.MkdirAll(stale, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lockName(stale), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	first, err := OpenSession(&world.Spec{}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := OpenSession(&world.Spec{}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); err == nil {
+		t.Error("the scratch folder of a dead program is still there")
+	}
+	if _, err := os.Stat(first.Setup.Scratch); err != nil {
+		t.Error("the scratch folder of a live program was removed")
+	}
+	first.Close()
+	second.Close()
+	if _, err := os.Stat(state); err == nil {
+		t.Error("an empty state folder is left behind")
+	}
+}

@@ -1,0 +1,205 @@
+package setup
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+)
+
+// maxOffered bounds the worlds that init offers; --from takes the others.
+const maxOffered = 9
+
+func initVerb(a *console.App) *cobra.Command {
+	template, from := "", ""
+	c := &cobra.Command{
+		Use:   "init [FOLDER]",
+		Short: "Write a bloodhound.yaml to start from",
+		Args:  flags.OneArgument,
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+				return fmt.Errorf("%s is not a folder; name the one that the configuration is for", dir)
+			}
+			switch {
+			case template != "" && from != "":
+				return errors.New("--template writes a test of its own, without --from; name one of them")
+			case template != "":
+				return initTemplate(a, dir, template)
+			}
+			return initFolder(a, dir, from)
+		},
+	}
+	c.Flags().StringVar(&template, "template", "", "write this `template`, a test with a planted bug and its programs: "+strings.Join(config.Templates(), ", "))
+	c.Flags().StringVar(&from, "from", "", "the `name` of what to test, where the folder has several programs; example: none of them")
+	return c
+}
+
+// initFolder writes a configuration for what a folder has.
+func initFolder(a *console.App, dir, from string) error {
+	for _, name := range []string{project.ConfigName, "bloodhound.yml"} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%s exists already; edit it, or remove it first", path)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	found := scaffolding.Find(dir)
+	for _, n := range found.Notes {
+		fmt.Fprintf(a.Err, "note: %s\n", n)
+	}
+	w, err := chooseWorld(a, found, from)
+	if err != nil {
+		return err
+	}
+	if err := writeNew(dir, w.Files); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "wrote %s for %s\n", writtenNames(dir, w.Files), w.What)
+	if len(w.Checks) > 0 {
+		fmt.Fprint(a.Out, "\nCheck in it\n")
+	}
+	for _, c := range w.Checks {
+		fmt.Fprintf(a.Out, "  %s\n", c)
+	}
+	nameNext(a, [][2]string{
+		{"bloodhound run" + inFolder(dir), "one run"},
+		{"bloodhound explore" + inFolder(dir), "many runs, until one breaks a property"},
+	})
+	return nil
+}
+
+// nameNext prints commands that a person may want next, each with what it does.
+func nameNext(a *console.App, commands [][2]string) {
+	width := 0
+	for _, c := range commands {
+		width = max(width, len(c[0]))
+	}
+	fmt.Fprint(a.Out, "\nNext\n")
+	for _, c := range commands {
+		fmt.Fprintf(a.Out, "  %-*s  %s\n", width, c[0], c[1])
+	}
+}
+
+// chooseWorld takes the world that --from names, else the only one, else the one that a person at a terminal picks, else
+// the best.
+func chooseWorld(a *console.App, found scaffolding.Findings, from string) (scaffolding.World, error) {
+	worlds := found.Worlds[:min(len(found.Worlds), maxOffered)]
+	switch {
+	case from != "":
+		return found.Choose(from)
+	case len(worlds) == 0:
+		return scaffolding.Example(), nil
+	case len(worlds) == 1:
+		return worlds[0], nil
+	case program.IsTerminal(a.JSON) && term.IsTerminal(int(os.Stdin.Fd())):
+		return askForWorld(a, worlds, os.Stdin)
+	}
+	fmt.Fprintf(a.Out, "found %s; to test another one, remove what is written here and say\n", worlds[0].What)
+	for _, w := range worlds[1:] {
+		fmt.Fprintf(a.Out, "  --from %s: %s\n", w.Name, w.What)
+	}
+	if more := len(found.Worlds) - len(worlds); more > 0 {
+		fmt.Fprintf(a.Out, "  and %d more\n", more)
+	}
+	return worlds[0], nil
+}
+
+// maxTries bounds how often a person is asked for a number.
+const maxTries = 3
+
+// askForWorld asks for the number of a world. An empty line is the first one.
+func askForWorld(a *console.App, worlds []scaffolding.World, in io.Reader) (scaffolding.World, error) {
+	fmt.Fprintln(a.Out, "Which of these do you want to test?")
+	for i, w := range worlds {
+		fmt.Fprintf(a.Out, "  %d  %s\n", i+1, w.What)
+	}
+	lines := bufio.NewScanner(in)
+	for range maxTries {
+		fmt.Fprintf(a.Out, "Number [1]: ")
+		if !lines.Scan() {
+			break
+		}
+		answer := strings.TrimSpace(lines.Text())
+		if answer == "" {
+			return worlds[0], nil
+		}
+		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(worlds) {
+			return worlds[n-1], nil
+		}
+		fmt.Fprintf(a.Out, "%q is no number from 1 to %d\n", answer, len(worlds))
+	}
+	return scaffolding.World{}, errors.New("no answer; --from NAME chooses without a question")
+}
+
+// initTemplate writes the files of a template, and none if one of them is there already.
+func initTemplate(a *console.App, dir, name string) error {
+	files := config.Template(name)
+	if files == nil {
+		return fmt.Errorf("there is no template %q; there are %s", name, strings.Join(config.Templates(), ", "))
+	}
+	if err := writeNew(dir, files); err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	fmt.Fprintf(a.Out, "wrote %s: a test with a planted bug; run `bloodhound explore%s`\n", strings.Join(names, ", "), inFolder(dir))
+	return nil
+}
+
+// writtenNames are files of a folder, the configuration first.
+func writtenNames(dir string, files map[string][]byte) string {
+	names := []string{filepath.Join(dir, project.ConfigName)}
+	for _, n := range slices.Sorted(maps.Keys(files)) {
+		if n != project.ConfigName {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// writeNew writes files into a folder, and none if one of them is there already.
+func writeNew(dir string, files map[string][]byte) error {
+	names := slices.Sorted(maps.Keys(files))
+	for _, n := range names {
+		path := filepath.Join(dir, n)
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%s exists already; name another folder", path)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	for _, n := range names {
+		if err := report.WriteFile(filepath.Join(dir, n), files[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inFolder(dir string) string {
+	if dir == "." {
+		return ""
+	}
+	return flags.ArgumentsOf(&flags.Set{}, []string{dir})
+}
