@@ -155,8 +155,8 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		}
 		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
-	doc := guidesDocument{Bloodhound: program.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
-		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done),
+	doc := guidesDocument{Bloodhound: program.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done),
+		Reached: comparison.Reached(&s, j.Done), Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done),
 		Guides: comparison.Guides(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
 	comparison.Correct(doc.Rows, doc.Reached, doc.Differences)
 	doc.Rarity = comparison.ByRarity(&s, doc.Rows)
