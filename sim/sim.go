@@ -40,7 +40,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
-	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
@@ -409,32 +408,22 @@ func (s *simulation) here(setup *explore.Setup, job *explore.Job, _ func(explore
 
 // reply makes a run. It calls look with the result, if look is not nil.
 func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, look func(*check.Judged)) *explore.Reply {
-	spec := s.spec
-	if job.Cut != nil {
-		spec = job.Cut.Apply(spec)
-	}
 	counted := s.lines != nil && setup.Learn
-	if counted {
-		if err := s.lines.Clear(); err != nil {
-			return explore.Failed(err)
+	return setup.Perform(job, engine.Options{Interrupt: interrupt}, func(spec *world.Spec, o engine.Options) (*check.Judged, error) {
+		if counted {
+			if err := s.lines.Clear(); err != nil {
+				return nil, err
+			}
 		}
-	}
-	out, _, err := s.play(s.quiet, spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt, Behaviour: job.Behaviour}))
-	if err == nil && counted {
-		err = s.counted(out)
-	}
-	if err != nil {
-		return explore.Failed(err)
-	}
-	if look != nil {
-		look(out)
-	}
-	r := &explore.Reply{ID: job.ID, Summary: explore.Summarise(out), Seen: setup.See(out)}
-	r.Summary.Templates = loglines.Keys(setup.Spec, out.Log)
-	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
-		r.Outcome = out
-	}
-	return r
+		out, _, err := s.play(s.quiet, spec, job.Tape, o)
+		if err == nil && counted {
+			err = s.counted(out)
+		}
+		if err == nil && look != nil {
+			look(out)
+		}
+		return out, err
+	})
 }
 
 // campaign searches the world.

@@ -24,6 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -123,7 +124,7 @@ type programs struct {
 func readPrograms(ctx context.Context, p *project.Project, s *project.Session, seed uint64) (*programs, error) {
 	used := &programs{map[string]string{}, map[string]fs.FileInfo{}}
 	t := search.RandomTape(seed, 0)
-	for _, job := range []*explore.Job{{Tape: t, Full: true}, {Tape: fault.Calm(t), Full: true}} {
+	for _, job := range []*explore.Job{{Request: runner.Play(t), Full: true}, {Request: runner.Play(fault.Calm(t)), Full: true}} {
 		reply, err := s.Run(ctx, job, nil)
 		if err != nil {
 			return nil, err
