@@ -98,12 +98,13 @@ func (o *Operation) add(to map[string]uint64, code string) {
 	to[code]++
 }
 
-// Counts are what was counted, by the names of operations.
+// Counts holds the counts of each operation, by its name.
 type Counts struct {
 	Operations map[string]Count `json:"operations"`
 }
 
-// Count is what became of the calls of an operation since the program's start. Calls that are in none of the rest succeeded.
+// Count counts the calls of an operation since the program started, by outcome. Calls that are not lost, failures or
+// breaches succeeded.
 type Count struct {
 	Calls    uint64            `json:"calls"`
 	Lost     uint64            `json:"lost"`     // without an answer, such as at a connection that ends
