@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
 )
 
-// memory is what a check knows of the heap of this process.
+// memory tracks the heap of this process during a check.
 type memory struct {
 	read   func() heap
 	looked uint64 // the garbage collection that was looked at last, from 1 on
@@ -31,18 +31,22 @@ var newHeap = func() func() heap {
 }
 
 const (
-	// spillAbove is the part of the memory that may be alive before states go to the disk, as a percentage: the collector needs the rest.
+	// spillAbove is the percentage of the memory that may be live before states go to the disk. The collector needs the
+	// rest.
 	spillAbove = 50
-	// fullAbove is the part that may be alive after tightAtMost collections in a row, before each of which all that can be on the disk went there.
+	// fullAbove is the percentage that may be live after tightAtMost collections in a row, before each of which
+	// everything possible went to the disk.
 	fullAbove   = 85
 	tightAtMost = 3
-	// overflowAbove is what all objects may take, garbage too, before the check stops at once.
+	// overflowAbove is the percentage of the memory that all objects, including garbage, may take before the check
+	// stops at once.
 	overflowAbove = 115
 	// fewParents are not worth a write.
 	fewParents = 1 << 16
 	// fingerprintsPart of the memory is for fingerprints: one in so many.
 	fingerprintsPart = 4
-	// bytesAFingerprint is what one takes in memory at most, with its places in tables that are half empty, and the state before it.
+	// bytesAFingerprint bounds the memory of one fingerprint, with its slots in half-empty tables and the state before
+	// it.
 	bytesAFingerprint = 40
 )
 

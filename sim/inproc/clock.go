@@ -16,7 +16,7 @@ const billion = 1_000_000_000
 
 func (c *clock) rate() int64 { return billion + c.driftPPB + c.extraPPB }
 
-// read is what the clock shows at a moment.
+// read returns the time that the clock shows, in ns.
 func (c *clock) read(nowNs int64) int64 {
 	return c.baseNs + c.aheadNs + scale(nowNs-c.atNs, c.rate(), billion)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
 
-// fact is what a run has shown of its properties, which is no event.
+// fact is an observation about a property that is not recorded as an event.
 type fact struct {
 	event uint64
 	text  string

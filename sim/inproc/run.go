@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Limits of what a run holds.
+// Limits of the size of a run.
 const (
 	maxInFlight = 1 << 18 // messages and timers at once
 	maxInbox    = 1 << 18 // messages that a node has not received

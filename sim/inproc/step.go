@@ -28,8 +28,8 @@ type Step struct {
 	TimeNs  int64
 }
 
-// After calls a function after each step of the world, to compare the world with a model. The function may read what the describing
-// function can see, and must not change the nodes. The Step is reused.
+// After calls a function after each step of the world, to compare the world with a model. The function may read the
+// variables of the describing function and must not change the nodes. The Step is reused.
 func (w *World) After(look func(*Step)) {
 	if look == nil {
 		w.mistake("After has no function; give one")
