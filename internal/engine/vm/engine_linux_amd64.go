@@ -181,7 +181,7 @@ func (w *World) boot() error {
 	return err
 }
 
-// setup is what the agent makes.
+// setup tells the agent what to prepare.
 func (w *World) setup() (*wire.Setup, error) {
 	s := &wire.Setup{StartUnixNs: w.spec.StartUnixNs}
 	if losesPower(w.spec) {

@@ -168,7 +168,7 @@ func moduleName(path string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// dependencies are what modinfo(8) shows as depends.
+// dependencies returns the modules that a kernel module depends on, as modinfo(8) shows them.
 func dependencies(content []byte) ([]string, error) {
 	f, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {

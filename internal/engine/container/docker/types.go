@@ -2,7 +2,7 @@ package docker
 
 // The names of fields are those of the API.
 
-// Container is what a container is created from (ContainerCreate).
+// Container describes a container to create (ContainerCreate).
 type Container struct {
 	Image        string
 	Entrypoint   []string
@@ -98,7 +98,7 @@ type IPAMConfig struct {
 	IPv6Address string `json:",omitempty"`
 }
 
-// Network is what a network is created from.
+// Network describes a network to create.
 type Network struct {
 	Name       string
 	Driver     string
@@ -119,7 +119,7 @@ type Subnet struct {
 	Gateway string `json:",omitempty"`
 }
 
-// Volume is what a volume is created from.
+// Volume describes a volume to create.
 type Volume struct {
 	Name       string
 	Driver     string
@@ -138,7 +138,7 @@ type Exec struct {
 	WorkingDir   string `json:",omitempty"`
 }
 
-// Inspected is what the container engine asks about a container.
+// Inspected holds the fields that the engine reads when it inspects a container.
 type Inspected struct {
 	State struct {
 		Status    string

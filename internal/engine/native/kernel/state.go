@@ -218,8 +218,8 @@ type Call struct {
 	StrikeNs int64    // when the fault Strike begins, before that
 	Strike   int      // see Moments.Waits; 0 none
 
-	// Act is what the call does, where its handler knows better than its number (System.Act), and Said the kind of the answer that it
-	// has begun to send to Client.
+	// Act is the effect of the call where its handler knows it better than its number does (System.Act). Said is the
+	// kind of the answer that the call has begun to send to Client.
 	Act  moments.Act
 	Said string
 	// Fault is the kind of fault that it has met, see Meet.

@@ -37,7 +37,7 @@ type SemSet struct {
 	OtNs   int64
 }
 
-// SemUndo is what a process' end gives back to a semaphore (SEM_UNDO).
+// SemUndo is an adjustment of a semaphore that the end of a process undoes (SEM_UNDO).
 type SemUndo struct {
 	Set    int64
 	Number int

@@ -2,7 +2,7 @@
 
 package machine
 
-// Traps are what a debugger watches in one address space.
+// Traps lists the places that a debugger watches in one address space.
 type Traps struct {
 	Breakpoints []uint64 // addresses of instructions, each once
 	Watchpoints []Watchpoint
