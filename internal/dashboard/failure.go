@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// FailurePage is what is known of a failure.
+// FailurePage shows a failure.
 type FailurePage struct {
 	Failure failureRow       `json:"failure"`
 	Best    *records.Failure `json:"best,omitempty"` // the record that Story is of
@@ -68,7 +68,7 @@ type causeRow struct {
 	Best       bool   `json:"best"` // it is of the run that the rest of the page is about
 }
 
-// story is what the file of a failure says.
+// story is the content of a failure's file.
 type story struct {
 	failure.Failure
 	Expected  string          `json:"expected"`

@@ -19,7 +19,7 @@ import (
 // Project is a test that this machine can run.
 type Project interface {
 	Test() records.Test
-	// Code is what it runs.
+	// Code identifies the code that it runs.
 	Code() records.Code
 	// Strategy makes the strategy of its campaigns.
 	Strategy(seed uint64) (search.Strategy, error)
@@ -90,7 +90,7 @@ type Worker struct {
 	began   time.Time
 }
 
-// Result is what a worker has done.
+// Result summarises the work of a worker.
 type Result struct {
 	Runs     uint64   `json:"runs"`
 	Features int      `json:"features"` // that it knows, its own and those of others

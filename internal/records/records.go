@@ -30,10 +30,10 @@ func idOf(kind string, parts ...string) ID {
 	return ID(hex.EncodeToString(h.Sum(nil)[:8]))
 }
 
-// TestID is that of a test, by its stable name: a changed configuration is another definition of the same test.
+// TestID returns the id of a test, by its stable name: a changed configuration is another definition of the same test.
 func TestID(name string) ID { return ID(failure.TestID(name)) }
 
-// FailureID is that of a failure of a test.
+// FailureID returns the id of a failure of a test.
 func FailureID(test ID, signature string) ID { return ID(failure.IDIn(string(test), signature)) }
 
 // Property is one of a test.
@@ -78,7 +78,7 @@ type Commit struct {
 	Parents []string `json:"parents,omitempty"`
 }
 
-// Env is what runs ran on.
+// Env identifies the engine, build and machine of a run.
 type Env struct {
 	Engine       string   `json:"engine"`
 	Bloodhound   string   `json:"bloodhound"`
@@ -195,7 +195,7 @@ const (
 	Varies     = "varies"     // runs of the tape differ
 )
 
-// Replay is what running a failure's tape on a code in an environment gave.
+// Replay is the result of replaying a failure's tape on a code in an environment.
 type Replay struct {
 	Code   ID     `json:"code"`
 	Env    ID     `json:"env"`
@@ -213,7 +213,7 @@ const (
 	Ignored      = "ignored"
 )
 
-// Note is what a person says of a failure. The latest one with a State decides it.
+// Note is a person's remark on a failure. The latest one with a State decides the failure's state.
 type Note struct {
 	By    string `json:"by"`
 	Text  string `json:"text,omitempty"`
@@ -250,7 +250,8 @@ func (r *Request) ID() ID {
 	return idOf("request", r.Kind, string(r.Test), string(r.Failure), r.By, fmt.Sprint(r.AtMs), r.Good, r.Bad)
 }
 
-// revision is what a request may call a commit: names, digits, and how far before them. It is no option of git.
+// revision matches the names that a request may use for a commit: names, digits, and how far before them. None is an
+// option of git.
 var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]{0,199}$`)
 
 // Check reports what keeps workers from doing what a request asks for.
@@ -298,7 +299,7 @@ type Named struct {
 	Subject string `json:"subject"`
 }
 
-// AtCommit is what a commit does in the run of a failure.
+// AtCommit is the result of a failure's run at a commit.
 type AtCommit struct {
 	Named
 	Result string `json:"result"` // as of a Replay, or NotBuilt
@@ -362,7 +363,7 @@ const (
 	kindSwept     = "swept"
 )
 
-// CommitPrefix is that of all commits.
+// CommitPrefix is the prefix of all commits.
 const CommitPrefix = kindCommit
 
 // Prefixes of all tests and all failures.
@@ -387,7 +388,7 @@ func Prefixes(test, code ID, effort bool) []string {
 // RequestPrefixes are those of what people ask workers for, and of the answers.
 func RequestPrefixes() []string { return []string{kindRequest + "/", kindDone + "/", PausePrefix} }
 
-// PausePrefix is that of all pauses.
+// PausePrefix is the prefix of all pauses.
 const PausePrefix = kindPause
 
 func key(kind string, ids ...ID) string {

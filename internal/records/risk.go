@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Confidence is that of the bounds that View gives.
+// Confidence is the confidence level of the bounds that View computes.
 const Confidence = 0.95
 
 // Risk bounds the chance that the next run of a random tape shows something of a class that was not seen before.
@@ -88,7 +88,7 @@ func (t *TestView) Risks(code ID) []Risk {
 	return risks
 }
 
-// Risk is that of one class; nil if no run of a holdout looked for it.
+// Risk returns the risk of one class, or nil if no run of a holdout looked for it.
 func (t *TestView) Risk(code ID, class string) *Risk {
 	list := t.Risks(code)
 	if i := slices.IndexFunc(list, func(r Risk) bool { return r.Class == class }); i >= 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// CommentOf is what a comment on a change is made from.
+// CommentOf is the input of a comment on a change.
 type CommentOf struct {
 	Totals    *explore.Totals
 	Status    explore.Status

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
-// focus is what a page about a violation is centred on: the operations that its evidence names, and its time.
+// focus is the centre of a page about a violation: the operations that its evidence names, and its time.
 type focus struct {
 	atNs       int64
 	operations []history.Operation // of the whole run

@@ -118,7 +118,7 @@ const (
 	Edges       Source = "edges"    // the program, by the instrumentation library
 )
 
-// Blocks is what the blocks are that a source reports, for people.
+// Blocks names the blocks that a source reports, for people.
 func (s Source) Blocks() string {
 	switch s {
 	case GoCover:

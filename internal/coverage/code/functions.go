@@ -298,7 +298,7 @@ func isGoTable(b []byte) bool {
 	return false
 }
 
-// sectionData is what a file has of a section that programs load, nil if it is cut off.
+// sectionData returns the content of a section that programs load, or nil if it is cut off.
 func (f *elfFile) sectionData(s *elf.Section) []byte {
 	if s.Type == elf.SHT_NOBITS || s.Size < minGoTable {
 		return nil

@@ -136,7 +136,7 @@ func groups(spec *world.Spec) []string {
 }
 
 // program summarises a command: the program, its first word if it has one, and the first file, such as an interpreter's
-// script. Digits are masked, as in redis-N.conf.
+// script. Digits are masked, so that redis-1.conf and redis-2.conf are the same.
 func program(command []string) string {
 	if len(command) == 0 {
 		return ""

@@ -23,10 +23,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
-// files are what COPY takes files from.
+// files is a source of COPY.
 type files struct {
 	tree *rootfs.Tree
-	// digest is that of a File's content.
+	// digest returns the digest of a File's content.
 	digest func(e *rootfs.Entry) (string, error)
 	open   func(e *rootfs.Entry) (io.ReadCloser, error)
 	// key stands for all of them, where that is known; else digests of what is copied do.

@@ -402,7 +402,7 @@ func (p *Proposal) Unmapped() (list []string) {
 // nothing matches no line of a log that is not about it.
 const nothing = "no line of a log is an event"
 
-// LinesPattern is what lines of logs are events: those that a rule is about.
+// LinesPattern returns a pattern of the log lines that are events: those that a rule matches.
 func (p *Proposal) LinesPattern() string {
 	var texts []string
 	for i := range p.rules {

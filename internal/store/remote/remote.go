@@ -111,7 +111,7 @@ func (c *Client) String() string {
 	return strings.TrimSuffix(c.base.String(), Prefix)
 }
 
-// failure is what a server answers that could not do what it was asked.
+// failure is the answer of a server that could not do a request.
 type failure struct {
 	Kind    string `json:"kind"` // of the errors below, or ""
 	Message string `json:"message"`

@@ -8,7 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Goals are what a search may try to reach in a specification: a step of each action of the next-state relation, and a state in which an invariant is false.
+// Goals lists the goals of a search in a specification: a step of each action of the next-state relation, and a state
+// that breaks each invariant.
 type Goals struct {
 	Names   []string // of the actions, each once, and then of the invariants
 	actions []counted

@@ -287,7 +287,7 @@ type position struct {
 	items    []value.Value
 }
 
-// mentioned is what an expression is about.
+// mentioned summarises what an expression refers to.
 type mentioned struct {
 	variables uint64
 	counters  bool // how far a check is, which is not of a behaviour

@@ -25,7 +25,7 @@ type Builtin struct {
 	Pick func(args []value.Value, test func(value.Value) bool) value.Value
 	// fold has an operator of two arguments as its first argument.
 	Fold func(args []value.Value, step func(a, b value.Value) value.Value) value.Value
-	// special is what the evaluator compiles by itself.
+	// Special is an operator that the evaluator itself compiles.
 	Special any
 }
 

@@ -60,7 +60,7 @@ func (g *Graph) Found(is Oracle, s []value.Value, id int32) {
 	}
 }
 
-// of is what is true in a state, under VIEW.
+// of returns the facts that are true in a state, under VIEW.
 func (g *Graph) of(id int32) []uint64 { return g.facts[int(id)*g.words:][:g.words] }
 
 // Begin opens the steps from a state.
