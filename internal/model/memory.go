@@ -386,7 +386,7 @@ func (m *memory) change(p *point, next tla.State, r *cells.Reads, first int32) {
 		m.parts(i, v, func(w write) {
 			switch known := r == nil || r.All || r.Set.Has(int(w.cell)); {
 			case known && w.mark == p.marks[w.cell]: // and so wherever the step is the same
-			case excepts && !known: // it is what it was
+			case excepts && !known: // it stays unchanged
 			default:
 				m.writes = append(m.writes, w)
 				c.cells.Add(int(w.cell))

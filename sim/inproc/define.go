@@ -475,7 +475,7 @@ func (w *World) describe() *world.Spec {
 		s.Faults.StopNs = s.Faults.StartNs + int64(steps)*s.TimeStepNs
 		s.MaxTimeNs = max(s.MaxTimeNs, 4*int64(steps)*s.TimeStepNs)
 		if c.Preempt == 0 {
-			s.Sched.PreemptPPM = 0 // steps are what is chosen
+			s.Sched.PreemptPPM = 0 // the tape chooses the steps instead
 		}
 		if c.Switch == 0 {
 			s.Sched.SwitchPPM = 0

@@ -111,7 +111,7 @@ type session struct {
 	receipts   map[token]*answer
 }
 
-// parcel is what a handle stands for.
+// parcel holds the messages behind a handle.
 type parcel struct {
 	to       string
 	messages []byte
@@ -457,7 +457,7 @@ func (d *Domain) hop(ctx context.Context, p *Peer, s *session) (*answer, error) 
 	return d.sign(a, s, said, bits.Len(uint(d.neighbors+1)), "", []byte(s.prefix.String()))
 }
 
-// account is what a peer may ask now, in queries, and what it has asked for in all.
+// account is the budget of a peer: the queries that it has left now, and the total that it has used.
 type account struct {
 	left float64
 	at   time.Time

@@ -29,7 +29,7 @@ type Options struct {
 	Out      string         // the folder for the rewritten files
 }
 
-// Result is what was rewritten.
+// Result describes the rewritten packages.
 type Result struct {
 	Overlay  string   // the file for go build -overlay
 	Flags    []string // by which the go command builds what was rewritten
@@ -37,7 +37,7 @@ type Result struct {
 	Packages []Package
 }
 
-// Package is what became of a package.
+// Package describes the result for a package.
 type Package struct {
 	Path      string
 	Functions int            // with literals
