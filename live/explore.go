@@ -31,16 +31,16 @@ type Handler struct {
 // Result is the result of a search.
 type Result struct {
 	Paths    int       // calls of Run
-	Complete bool      // all paths were taken that the inputs decide: no condition is left to negate, and none was lost
-	Findings []Finding // checks that do not hold, and panics, each once
+	Complete bool      // all paths that the inputs decide were taken: no condition is left to negate, and none was lost
+	Findings []Finding // failed checks and panics, each once
 }
 
 // Finding is a check that does not hold, or a panic.
 type Finding struct {
 	What   string            // the name of the check, or the text of the panic
 	Where  string            // of a panic: file and line
-	Inputs map[string]uint64 // the first that gave it
-	Path   int               // the number of that call, from 1
+	Inputs map[string]uint64 // the first inputs that led to it
+	Path   int               // the number of that call of Run, from 1
 }
 
 const (

@@ -23,7 +23,7 @@ type Router struct {
 
 // Route is a route of a router's table.
 type Route struct {
-	From       netip.Addr // of the neighbour that announced it; not valid if it is the router's own
+	From       netip.Addr // the neighbour that announced it; invalid for the router's own routes
 	Path       []uint32   // the neighbour's AS comes first
 	Aggregated bool       // the path ends with a set of ASes
 }

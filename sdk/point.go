@@ -65,11 +65,11 @@ func (f *Fault) Error(cause error) error {
 
 // Rates sets the probabilities of faults of a call, each from 0 to 1.
 type Rates struct {
-	Before float64 // an error, and nothing was done
-	After  float64 // the same error, and it was done: the answer is lost
-	Late   float64 // the same error, and it is done after Delay
-	Twice  float64 // it is done twice
-	Slow   float64 // it is done, and takes Delay longer
+	Before float64 // fails, and the call was not done
+	After  float64 // fails with the same error, but the call was done: the answer is lost
+	Late   float64 // fails with the same error, and the call is done after Delay
+	Twice  float64 // succeeds, but the call is done twice
+	Slow   float64 // succeeds, but takes Delay longer
 	// Delay applies to Late and Slow. 0 stands for 100 ms.
 	Delay time.Duration
 }

@@ -43,9 +43,9 @@ type Run struct {
 
 // Count counts, for one kind of fault, how often it could happen, happened and was noticed.
 type Count struct {
-	Asked     int // calls that might have failed so, before Quiet
-	Delivered int // that did
-	Observed  int // whose error the program looked at, or after which it called a wrapped dependency again
+	Asked     int // calls before Quiet that could have failed this way
+	Delivered int // calls that did fail this way
+	Observed  int // failures after which the program looked at the error, or called a wrapped dependency again
 
 	hoped float64 // how often it should have been delivered, by its rates
 }

@@ -54,10 +54,10 @@ import (
 // Campaign configures the search of a world. Each zero field stands for its default. Flags of the test and environment
 // variables override all fields.
 type Campaign struct {
-	Seed     uint64        // of the campaign: 1
-	Runs     uint64        // 1,000, and with -short 100
-	Time     time.Duration // the limit of real time; none
-	Strategy string        // random, coverage-guided, swarm or another one of docs/reference/exploration.md: random
+	Seed     uint64        // of the campaign; 1 by default
+	Runs     uint64        // 1,000 by default, 100 with -short
+	Time     time.Duration // the limit of real time; none by default
+	Strategy string        // random (the default), coverage-guided, swarm, or another one in docs/reference/exploration.md
 	// KeepGoing continues the search after the first failure.
 	KeepGoing bool
 	// ShrinkRuns limits the runs that shrink a failure, 1,000 by default. A negative number means 0.
@@ -144,8 +144,8 @@ type Status string
 // Statuses, from best to worst.
 const (
 	Holds           Status = "holds"
-	Unknown         Status = "unknown"          // the runs do not show whether all properties hold, or some could not be made
-	NotReproducible Status = "not reproducible" // runs of one tape differ, or goroutines ran outside the world
+	Unknown         Status = "unknown"          // the runs do not show whether all properties hold, or some runs could not be executed
+	NotReproducible Status = "not reproducible" // two runs of one tape differ, or goroutines ran outside the world
 	Violated        Status = "violated"
 )
 

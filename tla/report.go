@@ -15,22 +15,22 @@ type Options struct {
 	Progress    func(*Report)   // is called about once a second
 	Print       func(string)    // receives the output of Print and PrintT of module TLC
 	Stop        <-chan struct{} // the check stops soon after it is closed
-	Reached     func(Reached)   // is called for each step of the graph of states; not by Simulate and Validate
+	Reached     func(Reached)   // is called for each step of the graph of states; Simulate and Validate ignore it
 }
 
 // Reached is a step of the graph of states. States have numbers from 1 on, in the order in which the check finds them.
 type Reached struct {
 	From   int     // 0: To is an initial state
-	Action *Action // nil if it is
+	Action *Action // nil if To is an initial state
 	To     int
-	State  State // the one with the number To; valid during the call
-	New    bool  // the check has not found it before
+	State  State // the state with the number To; valid during the call
+	New    bool  // the check has not found the state before
 }
 
 // Report is the result of a check or of a simulation.
 type Report struct {
 	Initial   int // distinct initial states; behaviours of a simulation
-	Generated int // states, each as often as it was found
+	Generated int // states, counting each as often as it was found
 	Distinct  int
 	// Left counts the states whose successors are not all known. If a violation ends the check, the state that was
 	// being expanded does not count, as in TLC.
@@ -39,8 +39,8 @@ type Report struct {
 	Actions    []ActionCount
 	Complete   bool   // all reachable states were found
 	Stopped    string // the limit that ended the check, or ByExit; empty: it is complete, or a violation ended it
-	Barred     bool   // there were steps, and the action constraints left out all of them
-	Walked     int    // behaviours of a simulation that reached their end, or the depth that was asked for
+	Barred     bool   // the action constraints excluded all steps
+	Walked     int    // behaviours of a simulation that reached their end, or the requested depth
 	Violations []*Violation
 	// Behaviour leads to the error that ended the check. If an action does not give all variables a value, they are nil in its last state.
 	Behaviour []Step

@@ -128,10 +128,10 @@ func (t *Truth) Operations() []history.Operation {
 type Fault string
 
 const (
-	Unwritten Fault = "never written"   // nobody tried to write its value
-	Future    Fault = "from the future" // who wrote its value began after it had ended
-	Stale     Fault = "stale"           // a later value was acknowledged before it began, and another read saw that afterwards
-	Lost      Fault = "lost"            // a later value was acknowledged before it began, and nobody saw that any more
+	Unwritten Fault = "never written"   // nobody tried to write the value
+	Future    Fault = "from the future" // the write of the value began after the read had ended
+	Stale     Fault = "stale"           // a later value was acknowledged before the read began, and a read after it saw that value
+	Lost      Fault = "lost"            // a later value was acknowledged before the read began, and no read saw it afterwards
 )
 
 // Wrong is a read that is wrong by itself. Other reads may be wrong only in combination.

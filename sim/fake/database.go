@@ -32,9 +32,9 @@ type Isolation int
 // Isolation levels. A commit that a level does not allow fails with ErrConflict.
 const (
 	Serializable    Isolation = iota // as if transactions ran one after another; the default
-	Snapshot                         // reads see one moment; of two transactions that change one row, one commits; write skew is possible
-	ReadCommitted                    // each read sees what is committed at its moment; lost updates are possible
-	ReadUncommitted                  // reads see changes that are not committed; dirty reads are possible
+	Snapshot                         // reads see one moment; if two transactions change a row, only one commits; write skew is possible
+	ReadCommitted                    // each read sees the data committed at that moment; lost updates are possible
+	ReadUncommitted                  // reads see uncommitted changes; dirty reads are possible
 )
 
 // DatabaseOptions are the options of a Database.

@@ -41,8 +41,8 @@ var (
 
 // Failures are the probabilities that a call which changes something fails with ErrLost.
 type Failures struct {
-	Before float64 // nothing was done
-	After  float64 // it was done
+	Before float64 // without effect
+	After  float64 // after it has taken effect
 }
 
 // check notes chances that are none.

@@ -72,8 +72,8 @@ type Operation struct {
 type Problem struct {
 	Status int
 	Body   string
-	Rate   float64 // the chance of a call to end so
-	After  bool    // the operation was done all the same
+	Rate   float64 // the probability that a call ends this way
+	After  bool    // the operation takes effect all the same
 }
 
 // Response is the answer of an operation.

@@ -26,7 +26,7 @@ type Item struct {
 // Event is a change of a key.
 type Event struct {
 	Item
-	Deleted bool // by a call, or since its time was over
+	Deleted bool // by a call, or because it expired
 }
 
 // maxEvents bounds the changes that a store remembers for watches.

@@ -57,16 +57,16 @@ type promise struct {
 
 // Settings are the parameters of a world. Each zero field stands for its default.
 type Settings struct {
-	MaxTime time.Duration // of virtual time, the longest that a run takes: 60 s
+	MaxTime time.Duration // the longest virtual time of a run; 60 s by default
 	// Latency is the time that a message takes, plus a random part of Jitter. Both are 1 ms by default; a negative
 	// value means 0.
 	Latency, Jitter time.Duration
-	Tick            time.Duration // between ticks of a machine: 100 ms
-	Sync            time.Duration // that a synchronisation of a disk takes: 100 µs
+	Tick            time.Duration // between ticks of a machine; 100 ms by default
+	Sync            time.Duration // the duration of a disk's synchronisation; 100 µs by default
 	// Faults begin after Warmup and last for Chaos: if Chaos is 0, until all clients have ended, or for 10 s in a world
 	// without clients. Settle is the time after the chaos phase, 1 s by default. A negative Settle means 0.
 	Warmup, Chaos, Settle time.Duration
-	TimeStep              time.Duration // between the moments at which faults may begin: 100 ms
+	TimeStep              time.Duration // between the moments at which faults may start; 100 ms by default
 	// Preempt is the probability, at each call of a process into the world, that other programs run first. The default
 	// is 1 %; a negative value means 0.
 	Preempt float64
@@ -74,8 +74,8 @@ type Settings struct {
 	// statement of code that is built for it (bloodhound test --actor-mode --switches). The default is 1 %; a negative
 	// value means 0. A third of the runs use this probability, a third 4 times and a third 16 times as much.
 	Switch float64
-	Events uint64    // the limit of calls and deliveries in a run: a million
-	Start  time.Time // the time at the beginning: 2026-01-01
+	Events uint64    // the limit of calls and deliveries in a run; a million by default
+	Start  time.Time // the time at the start of a run; 2026-01-01 by default
 	// Swarm disables a random subset of the kinds of faults in each run.
 	Swarm bool
 	// Schedule makes the steps of the world choices of the tape. If it is nil, messages have latencies instead.
@@ -85,8 +85,8 @@ type Settings struct {
 // Schedule makes the steps of a world choices of the tape, as in model-guided fuzzing: each step delivers some messages
 // of one non-empty channel, ticks machines, and may start or end faults. Messages have no latency.
 type Schedule struct {
-	Steps    int // 100
-	Messages int // the most that one step delivers: 5
+	Steps    int // of a run; 100 by default
+	Messages int // the most that one step delivers; 5 by default
 	// Step is the virtual time that a step takes, 10 ms by default. Durations of faults are rounded to steps.
 	Step time.Duration
 	// Quiet is the probability that a machine does not tick at a step, 0 by default.
@@ -227,7 +227,7 @@ type Property struct {
 	Failures     int
 	Hang, Grace  time.Duration
 	DuringFaults bool
-	Keys         int           // of recovery: how many keys it tries
+	Keys         int           // of recovery: the number of keys to try
 	Within       time.Duration // of recovery: after the last fault has ended
 }
 

@@ -24,7 +24,7 @@ import (
 // returns it with the place of the expression.
 type Error struct {
 	Message  string
-	Asserted string // what an Assert says whose condition is false
+	Asserted string // the message of an Assert whose condition is false
 
 	incomparable bool // two values are of kinds that cannot be compared
 }
