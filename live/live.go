@@ -79,7 +79,7 @@ func Check(name string, holds bool) {
 	}
 }
 
-// failures are those of the run.
+// failures holds the failures of the run.
 var failures []search.Failure
 
 // runOnce calls a handler: a panic of it is a failure.

@@ -309,7 +309,7 @@ type simulation struct {
 	// suspects are runs that may have started goroutines outside the world.
 	suspects suspects
 	alone    string // the pattern of -run that selects this test alone; empty if there is none
-	// schedules are those of the strategy enumerated, or nil.
+	// schedules makes the schedules of the strategy enumerated, or is nil.
 	schedules inprocess.Schedules
 }
 

@@ -42,7 +42,7 @@ type suspects struct {
 	// found are the goroutines of the first run that has any.
 	found []stray.Group
 	of    tape.Tape
-	// hidden is why it could not be found out; nil if it could.
+	// hidden says why it could not be found out; nil if it could.
 	hidden error
 }
 

@@ -27,7 +27,7 @@ type FailurePage struct {
 	Tried   bool             `json:"tried"`  // anything is known of the newest code
 	Story   *story           `json:"story,omitempty"`
 	NoStory string           `json:"no_story,omitempty"` // why there is none
-	// Inputs are those of a failure in a live process, which has no story.
+	// Inputs is set for a failure in a live process, which has no story.
 	Inputs   *records.LiveFailure `json:"inputs,omitempty"`
 	Run      *runRow              `json:"run,omitempty"`    // the page of a run
 	NoRun    string               `json:"no_run,omitempty"` // why none is shown
@@ -53,7 +53,7 @@ type runRow struct {
 	Best       bool   `json:"best"` // it is the run that the rest of the page is about
 }
 
-// bisectRow is which commit introduced the failure, or fixed it.
+// bisectRow names the commit that introduced the failure, or fixed it.
 type bisectRow struct {
 	*records.Bisected
 	WorkerName string `json:"worker_name"`

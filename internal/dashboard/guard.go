@@ -119,7 +119,7 @@ func (g *Guard) allows(r *http.Request) (yes bool, wait time.Duration) {
 	return err == nil && equal(c.Value, g.cookie()), 0
 }
 
-// user is who a reverse proxy says that it is; empty if there is none.
+// user returns the name of the user according to the reverse proxy, or "".
 func (g *Guard) user(r *http.Request) string {
 	if g.Header == "" {
 		return ""

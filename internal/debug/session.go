@@ -87,7 +87,7 @@ func (s *Session) id(t engine.Thread) rsp.Thread {
 	return rsp.Thread{PID: s.number(t.Node, t.PID), TID: s.number(t.Node, t.TID)}
 }
 
-// threads are those that a debugger is shown: all where it would be shown none.
+// threads returns the threads to show to a debugger, or all if none would be shown.
 func (s *Session) threads() ([]engine.Thread, error) {
 	all, err := s.Timeline.World().Threads()
 	if err != nil {

@@ -69,7 +69,7 @@ type Node struct {
 	Status string `json:"status"`
 	// ExitCode is the exit code of a main process that has ended.
 	ExitCode int `json:"exit_code,omitempty"`
-	// Addresses are those of its interfaces.
+	// Addresses lists the addresses of its interfaces.
 	Addresses []string `json:"addresses,omitempty"`
 }
 

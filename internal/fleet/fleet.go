@@ -51,7 +51,7 @@ type Smaller struct {
 	Minimal   bool // 1-minimal: without any one of its decisions the failure is gone
 }
 
-// Explanation is why a run came to its failure.
+// Explanation says why a run came to its failure.
 type Explanation struct {
 	Hash  string // trace hash of the run
 	Clear bool   // there is a moment from which on it was likely
@@ -100,7 +100,7 @@ type Result struct {
 	Silent []string `json:"silent,omitempty"`
 	// Unwritten counts records that the store did not take.
 	Unwritten int `json:"unwritten,omitempty"`
-	// Unsent is why the shared store does not have all.
+	// Unsent says why the shared store does not have all.
 	Unsent string `json:"unsent,omitempty"`
 }
 
@@ -157,7 +157,7 @@ func (w *Worker) register() error {
 	return nil
 }
 
-// over is why the worker ends now; empty if it goes on.
+// over says why the worker ends now; empty if it goes on.
 func (w *Worker) over(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:

@@ -188,7 +188,7 @@ func (d *Divergence) Cause() failure.Cause {
 	return refusedStep.Of(action)
 }
 
-// Unknown is why it is not known whether a run conforms.
+// Unknown says why it is not known whether a run conforms.
 type Unknown struct{ Why string }
 
 func (u *Unknown) Error() string { return u.Why }

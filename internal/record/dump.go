@@ -9,7 +9,7 @@ type Dump struct {
 	// Instruction is the one that the program had come to, with its address.
 	Instruction string     `json:"instruction,omitempty"`
 	Registers   []Register `json:"registers"`
-	// Threads are those of the program, the one that the signal ended first; ThreadsLeft counts further ones.
+	// Threads lists the threads of the program, first the one that the signal ended; ThreadsLeft counts further ones.
 	Threads     []ThreadStack `json:"threads"`
 	ThreadsLeft int           `json:"threads_left,omitempty"`
 	// Program is the program's file on this machine, for a debugger; empty where it has none.

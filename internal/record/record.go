@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Reason is why an Advance returned.
+// Reason says why an Advance returned.
 type Reason string
 
 const (
@@ -172,7 +172,7 @@ type Outcome struct {
 	DecisionsNs []int64 `json:"decisions_ns,omitempty"`
 	// Switches are the first MaxSwitches decisions to switch a thread in the midst of its own code.
 	Switches []Switch `json:"switches,omitempty"`
-	// Draws are those that Options.Draws asked for, and DrawsLost counts further ones, beyond what is kept.
+	// Draws lists the draws that Options.Draws requested, and DrawsLost counts further ones, which were not kept.
 	Draws     []tape.Draws    `json:"draws,omitempty"`
 	DrawsLost uint64          `json:"draws_lost,omitempty"`
 	History   []history.Event `json:"history,omitempty"`
@@ -216,7 +216,7 @@ type Outcome struct {
 	Moments *moments.Record `json:"moments,omitempty"`
 	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
 	Code []blocks.Hits `json:"code,omitempty"`
-	// Programs are those that nodes under test executed, in the order in which they were first met.
+	// Programs lists the programs that nodes under test executed, in the order in which they were first seen.
 	Programs []Program `json:"programs,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex, or size and date of a file that was not hashed
 	// (filedigest.Of). A base folder that was listed, whose

@@ -126,7 +126,7 @@ type Kept struct {
 	Name   string `json:"name"`
 	// Search is the search.Entry, with tape and provenance: strategy, parents, mutation, why it was kept.
 	Search json.RawMessage `json:"entry"`
-	// Features are those that its run reached and that the worker did not know, as Found has them.
+	// Features lists the features that its run reached and that the worker did not know, in the form of Found.
 	Features string `json:"features,omitempty"`
 }
 
@@ -281,7 +281,7 @@ const (
 // NotBuilt is the result of a commit that cannot be run, beside those of a Replay.
 const NotBuilt = "not built"
 
-// Bisected is which commit introduced a failure, or fixed it.
+// Bisected names the commit that introduced a failure, or fixed it.
 type Bisected struct {
 	What    string     `json:"what"`    // Introduced or FixedBy
 	Commits []Named    `json:"commits"` // one of which did it; most often one
@@ -375,7 +375,7 @@ const (
 // FailuresOf is the prefix of the failures of a test.
 func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
 
-// Prefixes are those of the records that a worker of a test reads; effort asks for spans, too.
+// Prefixes returns the prefixes of the records that a worker of a test reads; effort adds spans.
 func Prefixes(test, code ID, effort bool) []string {
 	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindPage, test) + "/", key(kindCorpus, test),
 		key(kindDistil, test), key(kindFound, test, code) + "/"}
@@ -385,7 +385,7 @@ func Prefixes(test, code ID, effort bool) []string {
 	return list
 }
 
-// RequestPrefixes are those of what people ask workers for, and of the answers.
+// RequestPrefixes returns the prefixes of people's requests to workers, and of the answers.
 func RequestPrefixes() []string { return []string{kindRequest + "/", kindDone + "/", PausePrefix} }
 
 // PausePrefix is the prefix of all pauses.

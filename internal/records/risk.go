@@ -25,7 +25,7 @@ type Risk struct {
 	News  uint64  // those that showed something new
 	After uint64  // those behind the last of them
 	Bound float64 // 1 if nothing is known
-	// Not is why there is no bound; empty if there is one.
+	// Not says why there is no bound; empty if there is one.
 	Not string
 }
 
@@ -44,7 +44,8 @@ func RunsFor(risk float64, news uint64) uint64 {
 	return uint64(math.Ceil(math.Log((k+1)*(k+2)/(1-Confidence)) / risk))
 }
 
-// Risks are those of all classes in the efforts of a code, of all environments together, in the order of their names, AnyFeature first.
+// Risks returns the risks of all classes in the efforts on a code, over all environments, in the order of their names,
+// AnyFeature first.
 func (t *TestView) Risks(code ID) []Risk {
 	spans := t.holdout(code)
 	varying := uint64(0)

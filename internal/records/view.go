@@ -491,7 +491,7 @@ func (e *Effort) State() (s State) {
 	return s
 }
 
-// Runs are those of all phases.
+// Runs counts the runs of all phases.
 func (e *Effort) Runs() (n uint64) {
 	for _, s := range e.Phases {
 		n += s.Runs

@@ -20,7 +20,7 @@ type CommentOf struct {
 	Arguments string // name the project on a command line, with a space before them
 	TookNs    int64
 	BudgetNs  int64 // 0 is none
-	// Stories are those of the failures that were found, in their order.
+	// Stories holds the stories of the failures that were found, in order.
 	Stories []StoryOf
 }
 

@@ -89,7 +89,7 @@ func (b *BinaryOf) title() string {
 	return b.Path
 }
 
-// titles are those of binaries, each another one.
+// titles returns the titles of binaries, each of them unique.
 func titles(binaries []*BinaryOf) []string {
 	times := map[string]int{}
 	for _, b := range binaries {
@@ -423,7 +423,7 @@ type sourceView struct {
 	Lines          []sourceLine
 }
 
-// Numbers are those of all lines, one a line.
+// Numbers returns the numbers of all lines, one a line.
 func (s *sourceView) Numbers() string {
 	var b strings.Builder
 	for i := range s.Lines {

@@ -81,7 +81,8 @@ type Failure struct {
 	Hash      string         `json:"hash"` // trace hash
 	Events    uint64         `json:"events"`
 	VirtualNs int64          `json:"virtual_ns"`
-	// Files are those of a check.Judged: digests of the files that the run opened, names in the folders that it listed.
+	// Files is the Files of a check.Judged: digests of the files that the run opened, and names in the folders that it
+	// listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`
 	// Driver is the SHA-256 digest of the driver program of the run (see record.Outcome).

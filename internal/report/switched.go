@@ -25,7 +25,7 @@ type named struct {
 	names  *code.Names
 }
 
-// SwitchesOf are those of a run.
+// SwitchesOf returns the switches of a run.
 func SwitchesOf(o *check.Judged) *Switches { return &Switches{o, map[string]*named{}} }
 
 // Says explains a decision about a switch, and says when it was made unless the run says that of all decisions. It

@@ -19,7 +19,7 @@ type budget struct {
 	cpu  time.Duration
 }
 
-// part is which part of the budget is used up: 1 is all of it.
+// part returns the part of the budget that is used up; 1 means all of it.
 func (b *budget) part() float64 {
 	used := 0.0
 	if b.maxRuns > 0 {
@@ -34,7 +34,7 @@ func (b *budget) part() float64 {
 	return used
 }
 
-// ofOneRun is which part of the budget a run takes, as those did that were made.
+// ofOneRun returns the part of the budget that a run takes, estimated from earlier runs.
 func (b *budget) ofOneRun() float64 { return b.part() / float64(max(b.runs, 1)) }
 
 // spent reports whether the budget is used up.

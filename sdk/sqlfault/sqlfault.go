@@ -76,7 +76,7 @@ func Wrap(c driver.Connector, name string, f Faults, source sdk.Source) driver.C
 	return sqlcalls.Wrap(c, ps)
 }
 
-// rates are those of each operation.
+// rates returns the rates of each operation.
 func (f *Faults) rates() [sqlcalls.Operations]*sdk.Rates {
 	return [sqlcalls.Operations]*sdk.Rates{&f.Connect, &f.Ping, &f.Begin, &f.Prepare, &f.Exec, &f.Query, &f.Rows, &f.Commit, &f.Rollback}
 }
@@ -114,7 +114,7 @@ func (ps *points) Connect(ctx context.Context, open func(context.Context) (drive
 	return under, &calls{points: ps}, nil
 }
 
-// calls are those of a connection.
+// calls makes the calls of a connection.
 type calls struct {
 	*points
 	mu   sync.Mutex // of the driver's connection, which a late call may use beside Close

@@ -120,7 +120,7 @@ type living struct {
 	coroutine bool
 }
 
-// goroutines are those of this process, by their numbers.
+// goroutines returns the goroutines of this process, by number.
 func goroutines() map[uint64]living {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]

@@ -34,7 +34,8 @@ type Binary struct {
 	Shared   []uint32
 	Segments []Segment // what is executable
 	Entry    uint64
-	// Counters are those of a program that counts by itself which of its parts run: nothing else in the program is watched then.
+	// Counters is set for a program that itself counts which of its parts run: nothing else in the program is then
+	// watched.
 	Counters *Counters
 }
 

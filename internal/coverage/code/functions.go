@@ -19,8 +19,8 @@ type function struct {
 	unwound bool
 }
 
-// functions are those that the file lists, in order, without overlaps. Symbols, unwinding tables and Go's own tables are
-// asked: a stripped file of C, C++ or Rust still has the second, one of Go the third.
+// functions returns the functions that the file lists, in order, without overlaps. It reads symbols, unwinding tables
+// and Go's own tables: a stripped file of C, C++ or Rust still has the second, one of Go the third.
 func (f *elfFile) functions() []function {
 	var list []function
 	add := func(start, end uint64, unwound bool) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// modules are those that the agent needs, unless the kernel has them built in.
+// modules lists the modules that the agent needs, unless they are built into the kernel.
 var modules = []string{"fuse", "overlay", "tun", "inet_diag", "tcp_diag"}
 
 // optional are those without which some faults are not there.

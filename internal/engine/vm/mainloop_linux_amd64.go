@@ -25,7 +25,7 @@ type mainLoop struct {
 	threads  map[int]*threads // by the ids of both
 }
 
-// threads are those of one QEMU.
+// threads tracks the threads of one QEMU.
 type threads struct {
 	loop    *mainLoop
 	main    int

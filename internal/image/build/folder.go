@@ -201,7 +201,7 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
-// permissions are those of chmod(2).
+// permissions returns the permissions in the form of chmod(2).
 func permissions(m fs.FileMode) uint32 {
 	p := uint32(m.Perm())
 	for bit, mode := range specialBits {

@@ -38,7 +38,7 @@ type Result struct {
 	Failed string
 	Output []string // its last lines
 	EndNs  int64    // its clock at the end
-	// Unrepeatable is why the same command may change other things another time, or empty.
+	// Unrepeatable says why the same command may change other things another time, or empty.
 	Unrepeatable string
 }
 
@@ -113,7 +113,8 @@ func (s *steps) command(c *instructions.RunCommand) (argv []string, script strin
 	return s.argv(line), ""
 }
 
-// mounts are those of a RUN. Of a stage that is only planned, none has anything in it, but inputs have all of them.
+// mounts returns the mounts of a RUN. In a stage that is only planned, the mounts are empty, but inputs lists all of
+// them.
 func (s *steps) mounts(c *instructions.RunCommand, cmd *Command, inputs *[]string) ([]mount, error) {
 	var all []mount
 	for _, m := range instructions.GetMounts(c) {

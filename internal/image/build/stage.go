@@ -159,7 +159,7 @@ func (w *work) triggers(i int, s *state, do bool) ([]instructions.Command, error
 	return append(all, own...), err
 }
 
-// steps are those of a stage on their way.
+// steps executes the steps of a stage.
 type steps struct {
 	*work
 	number int // of the stage

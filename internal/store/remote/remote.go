@@ -296,7 +296,7 @@ func (c *Client) Add(ctx context.Context, entries ...store.Entry) error {
 type end struct {
 	Cursor store.Cursor `json:"cursor"`
 	Error  *failure     `json:"error,omitempty"`
-	// Damages are those that the server's store has found.
+	// Damages lists the damages that the server's store has found.
 	Damages []store.Damage `json:"damages,omitempty"`
 }
 

@@ -207,7 +207,7 @@ type compiler struct {
 	enabling   *enabling                       // the ENABLED that is being compiled, or nil
 	draws      bool                            // something depends on chance
 	registered bool                            // something reads a register that is named by a text
-	// coreOperators are those of the language that are arguments.
+	// coreOperators holds the operators of the language that are passed as arguments.
 	coreOperators map[coreKey]*closure
 	measures      bool // of guards, how far they are from being true
 	compares      bool // also what gives a variable a value that it has already counts as a condition

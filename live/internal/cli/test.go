@@ -69,7 +69,7 @@ type buildOptions struct {
 	std, left       bool
 }
 
-// flags are those of verbs that build instrumented code.
+// flags adds the flags of verbs that build instrumented code.
 func (o *buildOptions) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&o.instrument, "instrument", nil,
 		"the `packages` whose code is instrumented, as the go command names them (default: those in the package's folder)")

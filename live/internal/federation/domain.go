@@ -72,7 +72,7 @@ func NewDomain(id Identity, asn uint32, router Router, peers []*Peer, log *Log) 
 	return d, nil
 }
 
-// peer is who has a key.
+// peer returns the peer that has a key, or nil.
 func (d *Domain) peer(key ed25519.PublicKey) *Peer {
 	if d.self.Key.Equal(key) {
 		return d.self
@@ -312,7 +312,8 @@ type message struct {
 	update *bgp.Update
 }
 
-// messages are those of a request, if the neighbour may send them. The domain itself may try what is no UPDATE, too.
+// messages returns the messages of a request, if the neighbour may send them. The domain itself may also try messages
+// that are not UPDATEs.
 func (d *Domain) messages(from *Peer, body []byte, self bool) ([]message, error) {
 	var list []message
 	prefixes := 0

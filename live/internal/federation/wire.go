@@ -48,7 +48,7 @@ type request struct {
 	Body   []byte
 }
 
-// status is why there is no answer.
+// status says why there is no answer.
 type status uint8
 
 const (

@@ -89,7 +89,7 @@ func (f *Finding) InputsText() string {
 	return strings.Join(list, " ")
 }
 
-// Values are those of the inputs.
+// Values returns the values of the inputs.
 func (f *Finding) Values() []uint64 {
 	values := make([]uint64, len(f.Inputs))
 	for i, in := range f.Inputs {

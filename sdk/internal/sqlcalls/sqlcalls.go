@@ -32,7 +32,7 @@ var Answering = []Operation{Begin, Prepare, Exec, Query, Commit}
 // Of is the operation with a name, or -1.
 func Of(name string) Operation { return Operation(slices.Index(Names[:], name)) }
 
-// Names are those of the operations.
+// Names holds the names of the operations.
 var Names = [Operations]string{"connect", "ping", "begin", "prepare", "exec", "query", "rows", "commit", "rollback"}
 
 // Around wraps the connections that a connector makes.

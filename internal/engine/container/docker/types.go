@@ -67,12 +67,12 @@ type Mount struct {
 	TmpfsOptions  *TmpfsOptions  `json:",omitempty"`
 }
 
-// VolumeOptions are those of a Mount of the type volume.
+// VolumeOptions configures a Mount of the type volume.
 type VolumeOptions struct {
 	NoCopy bool
 }
 
-// TmpfsOptions are those of a Mount of the type tmpfs.
+// TmpfsOptions configures a Mount of the type tmpfs.
 type TmpfsOptions struct {
 	SizeBytes int64 `json:",omitempty"`
 	Mode      int64 `json:",omitempty"`

@@ -58,7 +58,7 @@ const (
 	SizeChange // a truncation, a hole, an allocation
 )
 
-// Attributes are those of an inode before a change.
+// Attributes holds the attributes of an inode before a change.
 type Attributes struct {
 	Mode     uint32
 	UID, GID int

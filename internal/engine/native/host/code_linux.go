@@ -326,7 +326,7 @@ type codeMap struct {
 	file     *Watched
 }
 
-// codeMaps are those of one address space. Threads and vfork children share them.
+// codeMaps lists the maps of code in one address space. Threads and vfork children share them.
 type codeMaps struct{ list []codeMap }
 
 // maxCodeMaps bounds what is known of an address space. The newest are kept: programs map what they have unmapped anew.

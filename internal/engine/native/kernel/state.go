@@ -96,7 +96,7 @@ type Node struct {
 	OffsetNs   int64
 	DriftPPB   int64
 	BootNs     int64 // CLOCK_MONOTONIC at world time 0
-	// TrueOffsetNs and TrueDriftPPB are what OffsetNs and DriftPPB are without faults.
+	// TrueOffsetNs and TrueDriftPPB are the values of OffsetNs and DriftPPB without faults.
 	TrueOffsetNs int64
 	TrueDriftPPB int64
 	ClockFaults  []ClockFault

@@ -96,10 +96,10 @@ func (x *IPCPerm) Set(b []byte, now int64) {
 	x.CtNs = now
 }
 
-// Permissions are those of the object.
+// Permissions returns the permissions of the set.
 func (s *SemSet) Permissions() *IPCPerm { return &s.Perm }
 
-// Permissions are those of the object.
+// Permissions returns the permissions of the queue.
 func (q *MsgQueue) Permissions() *IPCPerm { return &q.Perm }
 
 // UndoOf adds to what the process' end undoes of a semaphore (SEM_UNDO).

@@ -94,7 +94,7 @@ var machineSysctls = func() []world.SysctlKind {
 	}
 }()
 
-// readOnlySysctls are those that Linux makes read-only.
+// readOnlySysctls lists the settings that Linux makes read-only.
 var readOnlySysctls = []string{"net.ipv4.tcp_available_congestion_control"}
 
 // writableSysctl returns the kind of a setting, and whether programs of a node may write it.

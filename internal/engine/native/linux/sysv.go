@@ -226,7 +226,7 @@ func forgetUndo(k *Kernel, set int64, number int) {
 	}
 }
 
-// semDenied is why a process may not do what semctl asks, or 0.
+// semDenied says why a process may not do what semctl asks, or 0.
 func semDenied(s *kernel.SemSet, p *Proc, cmd, number int) unix.Errno {
 	want := uint32(4)
 	if cmd == semSetVal || cmd == semSetAll {

@@ -86,7 +86,7 @@ type message struct {
 	Charge int64
 	Sender SockID // unix: whose send buffer it occupies
 	Fault  FaultRef
-	// Flipped, FlipRule and Place are those of the packet.
+	// Flipped, FlipRule and Place are copied from the packet.
 	Flipped, FlipRule int
 	Place             place
 }
