@@ -51,7 +51,8 @@ func SymbolicBytes(name string, b []byte) {
 // marking has, by where inputs are marked, whether the code there is instrumented.
 var marking = map[uintptr]bool{}
 
-// seen counts that an input is marked by code that is not instrumented: it uses the input, too, and nobody sees how.
+// seen counts inputs that are marked by code without instrumentation: that code also uses the input, and nobody sees
+// how.
 func seen() {
 	if !shadow.Recording() {
 		return

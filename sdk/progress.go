@@ -51,7 +51,7 @@ func (p *Progress) Done() {
 	p.run.watched = slices.DeleteFunc(p.run.watched, func(x *Progress) bool { return x == p })
 }
 
-// start watches from now on. The caller has the run's lock.
+// start starts the watch. The caller has the run's lock.
 func (p *Progress) start() {
 	p.timer = time.AfterFunc(p.within, func() {
 		p.run.mu.Lock()

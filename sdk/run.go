@@ -264,7 +264,8 @@ func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 	return r
 }
 
-// mistake is the text of a panic by which a function of these packages refuses what it was given, behind the place of its call; empty for other panics.
+// mistake returns the text of a panic by which a function of these packages refuses its arguments, after the place of
+// its call. It returns "" for other panics.
 // It is called where the panic is recovered.
 func mistake(panicked any) string {
 	text, ok := panicked.(string)
@@ -297,7 +298,7 @@ func mistake(panicked any) string {
 // text returns the story of a run and its ledger.
 func (r *Run) text() string { return strings.Join(r.story, "\n") + "\n" + ledger(r.counts) }
 
-// ledger prints what became of each kind of fault.
+// ledger prints the counts of each kind of fault.
 func ledger(counts map[string]*Count) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-32s %10s %10s %10s\n", "faults", "asked", "delivered", "observed")

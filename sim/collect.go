@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Campaigns collect garbage less often than Go's default: a run makes much garbage, and each collection marks all memory
-// in use, such as the remembered steps of a specification. The heap may grow by mostPercent of the memory in use, but by
-// no more than spareBytes, unless Go's default allows more. If GOGC is set, it applies instead.
+// Campaigns collect garbage less often than Go's default: a run makes much garbage, and each collection marks all
+// memory in use, such as the remembered steps of a specification. The heap may grow by mostPercent of the memory in
+// use, but by no more than spareBytes, unless Go's default allows more. If GOGC is set, it applies instead.
 const (
 	mostPercent  = 1600
 	usualPercent = 100

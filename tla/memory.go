@@ -50,7 +50,7 @@ const (
 	bytesAFingerprint = 40
 )
 
-// useDisk has states go to the disk beyond the memory, if there is one for them.
+// useDisk lets states that exceed the memory go to the disk, if there is one for them.
 func (c *checker) useDisk() {
 	if c.o.Disk == "" || c.o.MemoryBytes == 0 {
 		return
@@ -117,7 +117,7 @@ func (c *checker) beyond() string {
 	return fmt.Sprintf("the memory of %s is used up: states go to the disk, but %s does not%s", size(c.o.MemoryBytes), what, remedy)
 }
 
-// broken ends the check for a reason that is no mistake of the specification.
+// broken ends the check for a reason other than a mistake in the specification.
 func (c *checker) broken(err error) error {
 	if errors.Is(err, visited.ErrStopped) {
 		c.r.Stopped = "it was interrupted"

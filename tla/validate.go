@@ -308,7 +308,7 @@ func (w *validator) lineAt(t *trail) (r *ndjson.Log, line, item int) {
 	return r, line, int(n)
 }
 
-// refusedFromTheStart says what follows if there is no initial state.
+// refusedFromTheStart sets the result for a specification without an initial state.
 func (w *validator) refusedFromTheStart() (err error) {
 	if w.v.Log, err = w.log.Log(); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Explanation says why a run came to its failure: how likely that was from each moment on, the choice that made it so, and the nearest run
-// without it.
+// Explanation says why a run came to its failure: how likely that was from each moment on, the choice that made it so,
+// and the nearest run without it.
 type Explanation struct {
 	Hash string `json:"hash"` // trace hash of the run that is explained
 	cause.Result

@@ -62,7 +62,8 @@ func Mails() []Clause[Mail] {
 	}
 }
 
-// talk sends lines and compares the codes of the answers; 500 stands for 502, too (RFC 5321, 4.2.4), and 0 asks for no answer.
+// talk sends lines and compares the codes of the answers; 500 also stands for 502 (RFC 5321, 4.2.4), and 0
+// expects no answer.
 // Then the connection ends. It returns a function that adds what was found afterwards.
 func talk(m Mail, steps ...any) func(...error) error {
 	err := func() error {

@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
-// unparsable is the answer that Observed gives in place of a body that was not JSON. Bodies are not recorded in production.
+// unparsable is the body that Observed uses for answers that were not JSON. Production does not record bodies.
 var unparsable = Answer{Header: http.Header{"Content-Type": {"application/json"}}, Body: "<html>"}
 
 // Observed sets the rates of routes from what a service answered in production. from is the JSON that an
@@ -80,7 +80,7 @@ func observed(a *Answer) (string, counts.Rates) {
 	return strconv.Itoa(a.Status), counts.Rates{Before: &a.Before, After: &a.After, Breach: &a.Breach}
 }
 
-// fresh is the answer of a status that the route has not.
+// fresh makes the Answer for a status that the route does not list.
 func fresh(code string, noJSON bool) (a Answer, err error) {
 	if noJSON {
 		a = unparsable

@@ -117,7 +117,7 @@ func (d *Disk) call(p *sdk.Point, op, path string, changes bool, do func() error
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
-// begin decides what happens to a call, and locks the disk. Its error is that of a disk without power.
+// begin decides what happens to a call, and locks the disk. It returns an error if the disk has no power.
 func (d *Disk) begin(p *sdk.Point, changes bool, faults ...*sdk.Fault) (call sdk.Call, happened *sdk.Fault, err error) {
 	if d.Down() {
 		d.mu.Lock()

@@ -45,7 +45,7 @@ func (m *Memory) Step() {
 	defer m.mu.Unlock()
 	m.held = make([]byte, m.bytes)
 	for i := 0; i < len(m.held); i += os.Getpagesize() {
-		m.held[i] = 1 // until then the machine has not given it
+		m.held[i] = 1 // the machine provides a page only once it is written
 	}
 	runtime.GC()
 	runtime.GC() // what was left in pools after the first

@@ -83,7 +83,7 @@ func observed(a *Answer) (string, counts.Rates) {
 	return code, counts.Rates{Before: &a.Before, After: &a.After, Breach: &a.Breach}
 }
 
-// fresh is the answer of a code that the command has not.
+// fresh makes the Answer for a code that the command does not list.
 func fresh(code string, mistyped bool) (Answer, error) {
 	if mistyped {
 		return Answer{Message: "redis: can't parse the reply, as in production", Mistyped: true}, nil

@@ -184,7 +184,7 @@ func (t *Truth) Wrong() []Wrong {
 
 // wrong judges a read by the other operations on its key that may have taken effect.
 func wrong(read history.Operation, others []history.Operation) (Wrong, bool) {
-	// A write gave the key what was read. If nothing was, the key's first state did, too.
+	// A write gave the key the value that was read. If the read found none, the key's first state also explains it.
 	gave := func(o history.Operation) bool {
 		return read.Found && o.Op == put && o.Input == read.Output || !read.Found && o.Op == remove
 	}

@@ -234,7 +234,7 @@ func (s *service) find(r request) (op *Operation, vars map[string]string, status
 	return nil, nil, status
 }
 
-// match compares a path with that of an operation.
+// match compares a path with the path of an operation.
 func match(pattern, path string) (vars map[string]string, ok bool) {
 	want, have := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(strings.Trim(path, "/"), "/")
 	if len(want) != len(have) {

@@ -87,7 +87,7 @@ type store struct {
 
 type item struct {
 	Item
-	until time.Time // by the store's clock; zero is for ever
+	until time.Time // by the store's clock; zero means forever
 }
 
 // change is a record of the journal.

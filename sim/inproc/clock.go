@@ -26,7 +26,7 @@ func (c *clock) when(nowNs, dateNs int64) int64 {
 	return nowNs + c.span(dateNs-c.read(nowNs))
 }
 
-// span is how long a time by this clock takes: at most for ever, which is longer than any run.
+// span returns the true duration of a time by this clock: at most forever, which is longer than any run.
 func (c *clock) span(ns int64) int64 {
 	if ns <= 0 {
 		return 0

@@ -310,7 +310,7 @@ func (d *Disk) List() []string {
 	return slices.Sorted(maps.Keys(d.names))
 }
 
-// files are all that a name leads to, in order of names: those of the durable table first.
+// files returns all files that a name leads to, in order of names: those of the durable table first.
 func (d *Disk) files() []*file {
 	var list []*file
 	for _, table := range []map[string]*file{d.safe, d.names} {

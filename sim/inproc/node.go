@@ -141,7 +141,7 @@ func (n *Node) Now() time.Time {
 
 const clockReadNs = 50
 
-// enterQuiet is enter for calls that are no events.
+// enterQuiet is enter for calls that are not events.
 func (n *Node) enterQuiet(what string) {
 	if n.run.active != n || n.run.closed {
 		panic(n.misuse(what))

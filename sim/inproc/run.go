@@ -73,7 +73,7 @@ type run struct {
 	closed  bool
 }
 
-// Boot starts a run. The nodes are those of the description, of which the Spec may leave out programs.
+// Boot starts a run with the nodes of the description. The Spec may leave out some of their programs.
 func (e *worldEngine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
 	return e.boot(spec, t, o, nil)
 }

@@ -58,7 +58,7 @@ type Digester interface {
 	Digest() uint64
 }
 
-// intSalt distinguishes digests of numbers from those of bytes.
+// intSalt distinguishes digests of numbers from digests of bytes.
 const intSalt = 0xa0761d6478bd642f
 
 // Bounds of the walk through a payload.

@@ -8,7 +8,7 @@ type Renaming struct {
 	known map[Value][]uint64  // of values by their address; nil: nothing in it is renamed
 	most  int                 // of known
 	sum   []uint64
-	tick  func() // is called every so often, and may panic
+	tick  func() // is called periodically, and may panic
 	done  int    // of ways, since then
 }
 
@@ -74,7 +74,7 @@ func (r *Renaming) add(part []uint64, plain uint64, how func(h, fp uint64) uint6
 	}
 }
 
-// of are the fingerprints of a value in each way; nil if they are all that of the value itself.
+// of returns the fingerprints of a value in each way, or nil if all equal the fingerprint of the value itself.
 func (r *Renaming) of(v Value) []uint64 {
 	switch x := v.(type) {
 	case *Model:

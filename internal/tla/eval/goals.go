@@ -61,7 +61,8 @@ type Distance struct {
 	// Guard is the condition that keeps an action from a step, which of all ways to take one is the nearest; nil for an
 	// invariant, and where the goal is reached.
 	Guard *Guard
-	// Err says why the distance is not known, or only of some of the ways: the goal cannot be evaluated, or that takes too long.
+	// Err says why the distance is not known, or only of some of the ways: the goal cannot be evaluated, or that takes
+	// too long.
 	Err error
 }
 

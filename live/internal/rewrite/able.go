@@ -35,8 +35,8 @@ func unable(info *types.Info, d *ast.FuncDecl) string {
 	return cmp.Or(recovers(info, d.Body), jumps(d.Body))
 }
 
-// recovers says why a body cannot be moved into a function that its caller calls: recover works only in the function that was
-// deferred (Go specification, Handling panics).
+// recovers says why a body cannot be moved into a function that its caller calls: recover works only in the function
+// that was deferred (Go specification, Handling panics).
 func recovers(info *types.Info, body *ast.BlockStmt) (reason string) {
 	within(body, func(n ast.Node) {
 		if c, ok := n.(*ast.CallExpr); ok {

@@ -128,7 +128,7 @@ func own(ctx context.Context, err error) bool {
 	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, redis.ErrClosed))
 }
 
-// count counts what became of a command, which itself is counted.
+// count counts the outcome of a command that has itself been counted.
 func count(at *counts.Operation, err error) {
 	switch {
 	case err == nil || errors.Is(err, redis.Nil) || errors.Is(err, redis.TxFailedErr): // no error of the server

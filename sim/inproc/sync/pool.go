@@ -51,7 +51,7 @@ func (p *Pool) Put(v any) {
 	p.list = append(p.list, v)
 }
 
-// enter empties the pool if its values are those of another run.
+// enter empties the pool if its values belong to another run.
 func (p *Pool) enter() {
 	var run any
 	if t := points.Here(); t != nil {

@@ -84,7 +84,8 @@ type Machine struct {
 	let        func(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr) // letAndReceive
 	status     int32
 
-	// Stops says why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
+	// Stops says why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they
+	// do.
 	Stops string
 
 	vdsoAround [2]uint64 // how far the real vDSO and its data reach below and above the address that programs get for it
