@@ -57,7 +57,7 @@ type Campaign struct {
 	Seed     uint64        // of the campaign; 1 by default
 	Runs     uint64        // 1,000 by default, 100 with -short
 	Time     time.Duration // the limit of real time; none by default
-	Strategy string        // random (the default), coverage-guided, swarm, or another one in docs/reference/exploration.md
+	Strategy string        // random (the default), coverage-guided, swarm, or one in docs/reference/exploration.md
 	// KeepGoing continues the search after the first failure.
 	KeepGoing bool
 	// ShrinkRuns limits the runs that shrink a failure, 1,000 by default. A negative number means 0.
@@ -144,7 +144,7 @@ type Status string
 // Statuses, from best to worst.
 const (
 	Holds           Status = "holds"
-	Unknown         Status = "unknown"          // the runs do not show whether all properties hold, or some runs could not be executed
+	Unknown         Status = "unknown"          // the runs do not show whether all properties hold, or some failed to run
 	NotReproducible Status = "not reproducible" // two runs of one tape differ, or goroutines ran outside the world
 	Violated        Status = "violated"
 )

@@ -130,8 +130,8 @@ type Fault string
 const (
 	Unwritten Fault = "never written"   // nobody tried to write the value
 	Future    Fault = "from the future" // the write of the value began after the read had ended
-	Stale     Fault = "stale"           // a later value was acknowledged before the read began, and a read after it saw that value
-	Lost      Fault = "lost"            // a later value was acknowledged before the read began, and no read saw it afterwards
+	Stale     Fault = "stale"           // a later value was acknowledged before the read, and a later read saw it
+	Lost      Fault = "lost"            // a later value was acknowledged before the read, and no later read saw it
 )
 
 // Wrong is a read that is wrong by itself. Other reads may be wrong only in combination.

@@ -32,7 +32,7 @@ type Isolation int
 // Isolation levels. A commit that a level does not allow fails with ErrConflict.
 const (
 	Serializable    Isolation = iota // as if transactions ran one after another; the default
-	Snapshot                         // reads see one moment; if two transactions change a row, only one commits; write skew is possible
+	Snapshot                         // reads see one moment; of two that change a row, only one commits; write skew is possible
 	ReadCommitted                    // each read sees the data committed at that moment; lost updates are possible
 	ReadUncommitted                  // reads see uncommitted changes; dirty reads are possible
 )
