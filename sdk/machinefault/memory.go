@@ -22,9 +22,9 @@ type Memory struct {
 	before int64 // the limit, while memory is scarce; or 0
 }
 
-// NewMemory makes a Memory. source decides, at the given rate, when memory is scarce; bytes are then allocated on top.
-// name names the memory in the ledger. NewMemory panics if the rate is invalid. Use only one Memory in a process at a
-// time.
+// NewMemory makes a Memory. source decides, at the given rate, when memory is scarce; so many bytes are then taken, as if
+// by another program. name names the memory in the ledger. NewMemory panics if the rate is invalid. Use only one Memory
+// in a process at a time.
 func NewMemory(name string, rate float64, bytes int64, source sdk.Source) *Memory {
 	if bytes < 0 {
 		panic(fmt.Sprintf("machinefault: %s takes %s", name, plural.Count(bytes, "byte")))

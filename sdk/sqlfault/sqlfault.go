@@ -81,7 +81,7 @@ func (f *Faults) rates() [sqlcalls.Operations]*sdk.Rates {
 	return [sqlcalls.Operations]*sdk.Rates{&f.Connect, &f.Ping, &f.Begin, &f.Prepare, &f.Exec, &f.Query, &f.Rows, &f.Commit, &f.Rollback}
 }
 
-// Open returns a connector for a driver that has none of its own, and the name of its data source.
+// Open returns a connector for a data source name, for drivers that have no connector of their own.
 func Open(d driver.Driver, dsn string) (driver.Connector, error) {
 	if c, ok := d.(driver.DriverContext); ok {
 		return c.OpenConnector(dsn)
