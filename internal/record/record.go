@@ -130,7 +130,7 @@ type DriverEnd struct {
 	Signal   string `json:"signal,omitempty"`
 	// Said is the last line of its log, if it did not end well.
 	Said string `json:"said,omitempty"`
-	// Hidden names a file or program that it looked for without success although the machine has it, with the remedy.
+	// Hidden names a file or folder that it looked for without success although the machine has it, with the remedy.
 	Hidden string `json:"hidden,omitempty"`
 	// Silent says that a driver of the user's own, with what it started, reported nothing. False where the engine does not know which process reported.
 	Silent bool `json:"silent,omitempty"`
