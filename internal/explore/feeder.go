@@ -132,7 +132,8 @@ func (f *feeder) job(run, ended uint64) *Job {
 		c, answer := f.strategy.Next(run)
 		switch {
 		case answer == search.Here:
-			return &Job{ID: run, Request: runner.Request{Candidate: search.Candidate{Tape: c.Tape, Origin: c.Origin, FromBoot: f.fromBoot || c.FromBoot, PartNs: c.PartNs}, Along: f.along}}
+			c.FromBoot = c.FromBoot || f.fromBoot
+			return &Job{ID: run, Request: runner.Request{Candidate: c, Along: f.along}}
 		case answer == search.Exhausted || f.learned >= ended:
 			return nil
 		}

@@ -110,7 +110,8 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 		if run > 1 {
 			file = filepath.Join(s.Setup.Scratch, "trace-2")
 		}
-		job := &explore.Job{ID: run, Request: runner.Play(t), Full: true, Progress: !f.JSON, Contrast: run%2 == 0, Trace: &explore.Trace{File: file, Format: "text"}}
+		job := &explore.Job{ID: run, Request: runner.Play(t), Full: true, Progress: !f.JSON, Contrast: run%2 == 0,
+			Trace: &explore.Trace{File: file, Format: "text"}}
 		reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)

@@ -91,7 +91,8 @@ func writeReport(a *console.App, c *cobra.Command, f *reportFlags, args []string
 		return stored.ExplainLacking(p, args[0], full, err)
 	}
 	defer s.Close()
-	job := &explore.Job{Request: runner.Play(failure.Tape), Full: true, Progress: !f.JSON, Trace: &explore.Trace{File: filepath.Join(s.Setup.Scratch, "diagram"), Format: report.DiagramFormat}}
+	job := &explore.Job{Request: runner.Play(failure.Tape), Full: true, Progress: !f.JSON,
+		Trace: &explore.Trace{File: filepath.Join(s.Setup.Scratch, "diagram"), Format: report.DiagramFormat}}
 	if job.Dumps, err = stored.DumpsFolder(s); err != nil {
 		return err
 	}

@@ -188,7 +188,9 @@ func (c *Committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 
 // again runs a tape. It gives the violation that was stored, else the first one.
 func (c *Committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
-	r, err := pool.Do(ctx, &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: t, FromBoot: true}, Cut: cut}, RulesVersion: &c.Spec.RulesVersion, Full: true})
+	job := &explore.Job{Request: runner.Play(t), RulesVersion: &c.Spec.RulesVersion, Full: true}
+	job.FromBoot, job.Cut = true, cut
+	r, err := pool.Do(ctx, job)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -83,7 +82,9 @@ func (x *Explainer) Explain(ctx context.Context, show *console.Progress) (*repor
 			})
 		},
 		Sample: func(ctx context.Context, atNs int64, seed uint64) (bool, error) {
-			reply, err := pool.Do(ctx, &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: x.Failure.Tape.Behind(atNs, seed), PartNs: atNs}, Along: true}})
+			job := &explore.Job{Request: runner.Play(x.Failure.Tape.Behind(atNs, seed))}
+			job.Along, job.PartNs = true, atNs
+			reply, err := pool.Do(ctx, job)
 			if err != nil {
 				return false, err
 			}

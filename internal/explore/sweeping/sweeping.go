@@ -245,7 +245,8 @@ func (s *Sweep) run() (err error) {
 
 // measure makes the run without faults.
 func (s *Sweep) measure() ([]sweep.Series, error) {
-	job := &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: s.layout.Tape(s.Seed)}, Along: true}, Moments: true, Sweep: &sweep.Question{Most: mostMoments}, Full: true}
+	job := &explore.Job{Request: runner.Play(s.layout.Tape(s.Seed)), Moments: true, Sweep: &sweep.Question{Most: mostMoments}, Full: true}
+	job.Along = true
 	reply, err := s.pool.Do(s.ctx, job)
 	if err != nil {
 		return nil, err
