@@ -18,29 +18,29 @@ import (
 
 // Handler is code to explore.
 type Handler struct {
-	// Run calls the handler once. It makes the state that it needs anew, since a search calls it once for each path.
+	// Run calls the handler once. It must make the handler's state anew, since a search calls Run once for each path.
 	Run func()
-	// Undo, if there is one, follows each call of Run and takes back what that has changed, so that state which takes long to
-	// make is made once. It is no part of the path.
+	// Undo, if set, is called after each Run and reverts its changes, so that state which is slow to make is made only
+	// once. It is not part of the path.
 	Undo func()
-	// Paths is the most calls (10,000 by default), and Time the longest that a search takes (10 s by default).
+	// Paths bounds the number of calls (10,000 by default), and Time the duration of a search (10 s by default).
 	Paths int
 	Time  time.Duration
 }
 
-// Result is what a search has found.
+// Result is the result of a search.
 type Result struct {
 	Paths    int       // calls of Run
-	Complete bool      // all paths were taken that the inputs decide: no condition is left to negate, and none was lost
-	Findings []Finding // checks that do not hold, and panics, each once
+	Complete bool      // all paths that the inputs decide were taken: no condition is left to negate, and none was lost
+	Findings []Finding // failed checks and panics, each once
 }
 
 // Finding is a check that does not hold, or a panic.
 type Finding struct {
 	What   string            // the name of the check, or the text of the panic
 	Where  string            // of a panic: file and line
-	Inputs map[string]uint64 // the first that gave it
-	Path   int               // the number of that call, from 1
+	Inputs map[string]uint64 // the first inputs that led to it
+	Path   int               // the number of that call of Run, from 1
 }
 
 const (
@@ -50,7 +50,8 @@ const (
 	heapMax = 256 << 20
 )
 
-// Explore explores a handler, logs what it has covered, and reports each finding as an error of the test. Without instrumentation it runs the handler once.
+// Explore explores a handler, logs its coverage, and reports each finding as an error of the test. Without
+// instrumentation it runs the handler once.
 func Explore(t testing.TB, h Handler) Result {
 	t.Helper()
 	if raceEnabled {

@@ -1,7 +1,7 @@
-// Package live explores what Go code does with inputs that it has not seen: it runs a handler, records which conditions the
-// inputs decided, and solves for inputs that decide otherwise.
+// Package live explores the behaviour of Go code for unseen inputs: it runs a handler, records the conditions that the
+// inputs decided, and solves for inputs that decide them differently.
 //
-// A test marks the handler, and which fields of its input are unknown:
+// A test names the handler and marks the fields of its input that are unknown:
 //
 //	func TestUpdate(t *testing.T) {
 //		live.Explore(t, live.Handler{Run: func() {
@@ -13,8 +13,8 @@
 //		}})
 //	}
 //
-// The command `bloodhound live test` builds such a test with instrumented packages and runs it. Under plain `go test` the handler
-// runs once, with the values that its fields have.
+// The command `bloodhound live test` builds such a test with instrumented packages and runs it. Under plain `go test`
+// the handler runs once, with the example values of its fields.
 package live
 
 import (
@@ -28,18 +28,19 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/shadow"
 )
 
-// Integer is what a symbolic field can be, beside a truth value.
+// Integer is a type that a symbolic field may have, besides bool.
 type Integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
 }
 
-// Symbolic makes a field an unknown input of the handler that runs. Its value is an example: the first path has it. The input is named in findings.
+// Symbolic makes a field an unknown input of the running handler. The field's value is an example, which the first path
+// uses. Findings name the input.
 func Symbolic[T Integer | ~bool](name string, field *T) {
 	seen()
 	shadow.Symbolic(name, unsafe.Pointer(field), unsafe.Sizeof(*field), reflect.TypeFor[T]().Kind() == reflect.Bool)
 }
 
-// SymbolicBytes makes each byte an unknown input, named NAME[0] and so on. The length stays.
+// SymbolicBytes makes each byte an unknown input, named NAME[0] and so on. The length stays fixed.
 func SymbolicBytes(name string, b []byte) {
 	seen()
 	for i := range b {
@@ -50,7 +51,8 @@ func SymbolicBytes(name string, b []byte) {
 // marking has, by where inputs are marked, whether the code there is instrumented.
 var marking = map[uintptr]bool{}
 
-// seen counts that an input is marked by code that is not instrumented: it uses the input, too, and nobody sees how.
+// seen counts inputs that are marked by code without instrumentation: that code also uses the input, and nobody sees
+// how.
 func seen() {
 	if !shadow.Recording() {
 		return
@@ -70,14 +72,15 @@ func seen() {
 	}
 }
 
-// Check states what must hold when the handler has run. In instrumented code a check that fails is a branch that the search looks for.
+// Check states a condition that must hold after the handler has run. In instrumented code a failing check is a branch
+// that the search tries to reach.
 func Check(name string, holds bool) {
 	if !holds {
 		failures = append(failures, search.Failure{What: name})
 	}
 }
 
-// failures are those of the run.
+// failures holds the failures of the run.
 var failures []search.Failure
 
 // runOnce calls a handler: a panic of it is a failure.

@@ -8,27 +8,28 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/attach"
 )
 
-// Router lets copies of a BGP router get messages as from its neighbours, by which `bloodhound live federate` answers other
-// domains. Its functions are called in copies alone, one after the other.
+// Router lets copies of a BGP router receive messages as if from its neighbours, so that `bloodhound live federate` can
+// answer other domains. Its functions are only called in copies, one after the other.
 type Router struct {
-	// Deliver has the router take a message of a neighbour, with its header, as if it came over the session with that address. It
-	// calls send for each message that the router then sends to a neighbour, in order, and reports whether the router closes a
-	// session. The error is that there is no session with the neighbour.
+	// Deliver processes a message of a neighbour, with its header, as if it came over the session with that address. It
+	// calls send for each message that the router then sends to a neighbour, in order, and reports whether the router
+	// closes a session. It returns an error if there is no session with the neighbour.
 	Deliver func(from netip.Addr, message []byte, send func(to netip.Addr, message []byte)) (closed bool, err error)
-	// Routes calls yield for each route that the table has to exactly this prefix, the best one first.
+	// Routes calls yield for each route in the table for exactly this prefix, the best one first.
 	Routes func(p netip.Prefix, yield func(Route))
-	// Origins calls yield for each prefix of the table with an AS that originates it; 0 is the router's own.
+	// Origins calls yield for each prefix in the table and each AS that originates it; 0 stands for the router itself.
 	Origins func(yield func(p netip.Prefix, asn uint32))
 }
 
 // Route is a route of a router's table.
 type Route struct {
-	From       netip.Addr // of the neighbour that announced it; not valid if it is the router's own
+	From       netip.Addr // the neighbour that announced it; invalid for the router's own routes
 	Path       []uint32   // the neighbour's AS comes first
 	Aggregated bool       // the path ends with a set of ASes
 }
 
-// answer is what an explorer of a router does: it gets all messages of the question, and tells what came of the last one.
+// answer handles an input of a router's explorer: it delivers all messages of the question and reports the effect of
+// the last one.
 func (r *Router) answer(input []byte) []byte {
 	var q attach.Question
 	var a attach.Reply

@@ -16,32 +16,36 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/shadow"
 )
 
-// Service is a running program whose next steps may be explored: in copies of its process, which reach nothing, while it goes on.
+// Service describes a running program whose next steps may be explored, in copies of its process that cannot affect
+// anything, while the program continues.
 type Service struct {
-	// Handlers are what can be explored, by name. Each takes an input as the program does, with symbolic fields, and checks what
-	// came of it. It is called in copies alone.
+	// Handlers are the handlers to explore, by name. Each takes an input like the program does, with symbolic fields,
+	// and checks the result. It is only called in copies.
 	Handlers map[string]func()
-	// Hold waits until no other goroutine changes the state that handlers use, as by taking its lock, and gives what ends that.
-	// It is called before a copy is made, and what it gives is called both in the process and in the checkpoint. Without it a
-	// handler may wait for a lock that a goroutine held, and goroutines do not go on in a copy.
+	// Hold waits until no other goroutine changes the state that handlers use, for example by taking its lock, and
+	// returns a function that ends that. It is called before a copy is made; the returned function is called both in
+	// the process and in the checkpoint. Without Hold, a handler may wait for a lock that a goroutine held, and
+	// goroutines do not continue in a copy.
 	Hold func() (release func())
-	// Prepare is called once in each checkpoint, before a handler is called in copies of it: it makes of the state what the
-	// checks of all handlers need, without the process waiting for that.
+	// Prepare is called once in each checkpoint, before a handler is called in copies of it. It derives from the state
+	// whatever the checks of all handlers need. The process does not wait for it.
 	Prepare func()
-	// Snapshot gives the state as bytes, and Restore takes it in another process of the program, which does nothing else
-	// (BLOODHOUND_LIVE_RESTORE). With both, a process need not be one that makes copies of itself: it may be built by plain `go
-	// build`. They may be left out.
+	// Snapshot returns the state as bytes, and Restore loads it in another process of the program that does nothing
+	// else (BLOODHOUND_LIVE_RESTORE). With both, the process need not be able to copy itself, so plain `go build` can
+	// build it. Both are optional.
 	Snapshot func() (state []byte, err error)
 	Restore  func(state []byte) error
-	// Router is for a BGP router that is a domain of a federation; nil for other programs.
+	// Router is set for a BGP router of a domain in a federation, and nil for other programs.
 	Router *Router
-	// Change gives a copy a new configuration, before a handler is called, if the configuration is what `bloodhound live try` tries.
+	// Change applies a new configuration to a copy before a handler is called, if `bloodhound live try` tries a
+	// configuration.
 	Change func(config []byte) error
 }
 
-// Serve lets `bloodhound live` explore this process, if the environment variable BLOODHOUND_LIVE_SOCKET names a socket to listen
-// at. Otherwise it does nothing. It is an error if the program was not built by `bloodhound live build` and gives no snapshots.
-// In a process that BLOODHOUND_LIVE_RESTORE gives the state of another one it does not return.
+// Serve lets `bloodhound live` explore this process, if the environment variable BLOODHOUND_LIVE_SOCKET names a socket
+// to listen at. Otherwise it does nothing. It returns an error if the program was not built by `bloodhound live build`
+// and provides no snapshots. It does not return in a process that receives the state of another one by
+// BLOODHOUND_LIVE_RESTORE.
 func Serve(s Service) error {
 	path, restore := os.Getenv(attach.SocketVariable), os.Getenv(attach.RestoreVariable)
 	if path == "" {

@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// Fault is one kind of fault of a dependency. Packages that wrap a dependency make those beside a Point's by it, such as a body that is cut.
+// Fault is one kind of fault of a dependency. Packages that wrap a dependency use it for faults that a Point does not
+// have, such as a body that is cut.
 type Fault struct {
 	source Source
 	kind   string
 	rate   float64
 }
 
-// maxKind is what a world takes as the name of a fault, in bytes.
+// maxKind bounds the name of a fault, in bytes; worlds accept no longer one.
 const maxKind = 100
 
-// NewFault makes a fault. kind is its name in the ledger, a word of letters, digits, _, - and dots. It panics if the rate is not
-// between 0 and 1, or if it is above 0 and nothing decides.
+// NewFault makes a fault. kind is its name in the ledger, made of letters, digits, _, - and dots. NewFault panics if
+// the rate is not between 0 and 1, or if it is above 0 and s is nil.
 func NewFault(s Source, kind string, rate float64) *Fault {
 	word := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
@@ -40,8 +41,8 @@ func NewFault(s Source, kind string, rate float64) *Fault {
 // expecter is a Source that notes which faults might happen, and reports those that no call asks about.
 type expecter interface{ expect(kind string) }
 
-// Happens decides about the next call. It does not happen to a call to which something else has (taken); that takes a draw all
-// the same, so that those of later calls do not shift if the other fault is taken away.
+// Happens decides whether the fault happens to the next call. taken says that another fault has already happened to it;
+// then this one does not, but still takes a draw, so that later draws stay the same if the other fault is removed.
 func (f *Fault) Happens(taken bool) bool {
 	switch {
 	case f.rate == 0:
@@ -53,7 +54,8 @@ func (f *Fault) Happens(taken bool) bool {
 	return f.source.Mishap(f.kind, f.rate)
 }
 
-// Error is what a caller sees of the fault. It wraps cause, or io.ErrUnexpectedEOF without one: what a client sees whose connection ends.
+// Error returns the error that a caller sees. It wraps cause, or without one io.ErrUnexpectedEOF, which a client sees
+// when its connection ends.
 func (f *Fault) Error(cause error) error {
 	if cause == nil {
 		cause = io.ErrUnexpectedEOF
@@ -61,18 +63,18 @@ func (f *Fault) Error(cause error) error {
 	return &Error{kind: f.kind, cause: cause, source: f.source}
 }
 
-// Rates are the probabilities of what happens to a call in place of its success, each from 0 to 1.
+// Rates sets the probabilities of faults of a call, each from 0 to 1.
 type Rates struct {
-	Before float64 // an error, and nothing was done
-	After  float64 // the same error, and it was done: the answer is lost
-	Late   float64 // the same error, and it is done after Delay
-	Twice  float64 // it is done twice
-	Slow   float64 // it is done, and takes Delay longer
-	// Delay is that of Late and Slow; 0 is 100 ms.
+	Before float64 // fails, and the call was not done
+	After  float64 // fails with the same error, but the call was done: the answer is lost
+	Late   float64 // fails with the same error, and the call is done after Delay
+	Twice  float64 // succeeds, but the call is done twice
+	Slow   float64 // succeeds, but takes Delay longer
+	// Delay applies to Late and Slow. 0 stands for 100 ms.
 	Delay time.Duration
 }
 
-// Way is what happens to a call.
+// Way says whether and how a call fails.
 type Way uint8
 
 const (
@@ -87,13 +89,14 @@ const (
 
 var suffixes = [ways]string{Before: "_before", After: "_after", Late: "_late", Twice: "_twice", Slow: "_slow"}
 
-// Answer is an error that a dependency itself answers in place of success: one of the catalogue that it documents, or one that
-// its contract excludes, which is a class of its own.
+// Answer is an error that a dependency itself returns instead of success: one that it documents, or one that its
+// contract excludes, which counts separately.
 type Answer struct {
 	Name string // in the ledger, such as "503"
-	// Before and After are the probabilities that it is given before the call is done, which then does not happen, and after.
+	// Before is the probability that the dependency answers so without doing the call, After that it does the call
+	// first.
 	Before, After float64
-	// Breach says that the dependency's contract has no such answer.
+	// Breach marks an answer that the dependency's contract excludes.
 	Breach bool
 }
 
@@ -106,9 +109,9 @@ type Point struct {
 	off     bool
 }
 
-// NewPoint makes the point of an operation of a dependency, such as "commit" of "db", at which s decides. Its faults are
-// db_commit_before, db_commit_after and so on; those of an answer are db_commit_NAME_before or db_commit_breach_NAME_before. It
-// panics as NewFault does, and if calls are to be late in a world inside the process.
+// NewPoint makes the point of an operation of a dependency, such as "commit" of "db". s decides which faults happen.
+// The ledger calls them db_commit_before, db_commit_after and so on; answers are db_commit_NAME_before or
+// db_commit_breach_NAME_before. NewPoint panics as NewFault does, and if Late is set in a world inside the process.
 func NewPoint(s Source, dependency, operation string, r Rates, answers ...Answer) *Point {
 	p := &Point{Delay: r.Delay, source: s, off: true}
 	if p.Delay == 0 {
@@ -135,15 +138,16 @@ func NewPoint(s Source, dependency, operation string, r Rates, answers ...Answer
 	return p
 }
 
-// Call is what happens to one call of a Point.
+// Call is the decision about one call of a Point.
 type Call struct {
 	Way Way
-	// Answer is the number of the answer that the caller gets, if Way is Before or After, and -1 if it gets none: the connection ends.
+	// Answer is the index of the answer that the caller gets if Way is Before or After, or -1 if the connection ends
+	// without one.
 	Answer int
 	fault  *Fault
 }
 
-// Call decides what happens to the next call, and waits if that is to be slow.
+// Call decides which fault, if any, happens to the next call. If the call is slow, Call waits.
 func (p *Point) Call() Call {
 	c := Call{Answer: -1}
 	if p.off {
@@ -167,10 +171,10 @@ func (p *Point) Call() Call {
 	return c
 }
 
-// Error is the error of a call that a fault made (Fault.Error).
+// Error returns the error of a call to which a fault happened; see Fault.Error.
 func (c Call) Error(cause error) error { return c.fault.Error(cause) }
 
-// Later does what a late call does, after the Delay, beside the caller. Quiet and the end of the run wait for it.
+// Later calls do after the Delay, in the background. Quiet and the end of the run wait for it.
 func (p *Point) Later(do func()) { p.source.(postponer).Later(p.Delay, do) }
 
 // postponer is a Source that makes calls later.

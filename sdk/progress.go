@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Progress watches that something goes on once the faults have ended.
+// Progress watches that a part of the program makes progress after the faults have ended.
 type Progress struct {
 	run    *Run
 	name   string
@@ -15,9 +15,9 @@ type Progress struct {
 	timer  *time.Timer // from Quiet on
 }
 
-// Progress makes a watch of something that the program does again and again, or until it is done. The run fails if it makes no
-// step after Quiet, or none for within at a time, by the clock of the test: of its bubble, if it has one. The Context is
-// cancelled then. If the run has not ended after within again, it hangs, and the program panics with the run's story.
+// Progress starts a watch of something that the program does repeatedly, or until it is done. The run fails, and its
+// Context is cancelled, if no step follows Quiet, or if more than within passes between two steps, by the clock of the
+// test or of its bubble. If the run has still not ended after another within, the program panics with the run's story.
 func (r *Run) Progress(name string, within time.Duration) *Progress {
 	if within <= 0 {
 		panic(fmt.Sprintf("sdk: %s must go on within %v; it needs more time", name, within))
@@ -32,7 +32,7 @@ func (r *Run) Progress(name string, within time.Duration) *Progress {
 	return p
 }
 
-// Step notes that a step was made.
+// Step records a step.
 func (p *Progress) Step() {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *Progress) Step() {
 	}
 }
 
-// Done ends the watch: what was to be done is done.
+// Done ends the watch, because the work is complete.
 func (p *Progress) Done() {
 	p.Step()
 	p.run.mu.Lock()
@@ -51,7 +51,7 @@ func (p *Progress) Done() {
 	p.run.watched = slices.DeleteFunc(p.run.watched, func(x *Progress) bool { return x == p })
 }
 
-// start watches from now on. The caller has the run's lock.
+// start starts the watch. The caller has the run's lock.
 func (p *Progress) start() {
 	p.timer = time.AfterFunc(p.within, func() {
 		p.run.mu.Lock()

@@ -18,8 +18,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Run is one run of a test: the faults of its calls, and what it reports. Its methods may be called from any goroutine, but for
-// FailNow, Fatal, Fatalf and Cleanup, which only the goroutine of the test's function may call, as with testing.T.
+// Run is one run of a test: it decides which calls fail, and records the outcome. Its methods may be called from any
+// goroutine, except FailNow, Fatal, Fatalf and Cleanup, which are reserved for the goroutine of the test's function, as
+// with testing.T.
 type Run struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -40,11 +41,11 @@ type Run struct {
 	dir      string // for TempDir
 }
 
-// Count is what became of one kind of fault.
+// Count counts, for one kind of fault, how often it could happen, happened and was noticed.
 type Count struct {
-	Asked     int // calls that might have failed so, before Quiet
-	Delivered int // that did
-	Observed  int // whose error the program looked at, or after which it called a wrapped dependency again
+	Asked     int // calls before Quiet that could have failed this way
+	Delivered int // calls that did fail this way
+	Observed  int // failures after which the program looked at the error, or called a wrapped dependency again
 
 	hoped float64 // how often it should have been delivered, by its rates
 }
@@ -121,7 +122,7 @@ func (r *Run) note(text string) {
 // Sleep waits for d (Source).
 func (r *Run) Sleep(d time.Duration) { time.Sleep(d) }
 
-// Later does something after d, beside the caller. Quiet and the end of the run wait for it.
+// Later calls do after d, in the background. Quiet and the end of the run wait for it.
 func (r *Run) Later(d time.Duration, do func()) {
 	r.late.Go(func() {
 		time.Sleep(d)
@@ -129,7 +130,8 @@ func (r *Run) Later(d time.Duration, do func()) {
 	})
 }
 
-// Choose draws a number from 0 to k-1, for inputs of the test. name is that of the choice. Shrinking prefers 0: let it stand for the simplest.
+// Choose draws a number from 0 to k-1, for inputs of the test. name names the choice. Shrinking prefers 0, so 0 should
+// stand for the simplest input.
 func (r *Run) Choose(name string, k int) int {
 	if k < 1 {
 		panic(fmt.Sprintf("sdk: Choose(%q, %d); there must be something to choose from", name, k))
@@ -142,8 +144,8 @@ func (r *Run) Choose(name string, k int) int {
 	return int(r.src.Choose("choice/"+name, uint64(k)))
 }
 
-// Quiet ends the faults, and waits for late calls; in a world of Bloodhound, it also ends those that the world injects. What the
-// test checks afterwards must hold although earlier calls failed.
+// Quiet ends the faults and waits for late calls. In a world of Bloodhound it also ends the faults that the world
+// injects. What the test checks afterwards must hold even though earlier calls failed.
 func (r *Run) Quiet() {
 	defer r.late.Wait()
 	r.mu.Lock()
@@ -163,7 +165,7 @@ func (r *Run) Quiet() {
 	}
 }
 
-// Context is cancelled when the run ends.
+// Context returns a context that is cancelled when the run ends.
 func (r *Run) Context() context.Context { return r.ctx }
 
 // Logf adds a line to the story, which is printed if the run fails.
@@ -174,7 +176,7 @@ func (r *Run) Logf(format string, args ...any) {
 	r.note(text)
 }
 
-// Errorf reports that the run has failed, and goes on.
+// Errorf marks the run as failed and continues.
 func (r *Run) Errorf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...) // as in Logf
 	r.mu.Lock()
@@ -188,7 +190,7 @@ func (r *Run) fail(text string) {
 	r.note("failure: " + text)
 }
 
-// FailNow ends the run, which has failed.
+// FailNow marks the run as failed and ends it.
 func (r *Run) FailNow() {
 	r.mu.Lock()
 	if len(r.failures) == 0 {
@@ -198,7 +200,7 @@ func (r *Run) FailNow() {
 	runtime.Goexit()
 }
 
-// Fatalf reports that the run has failed, and ends it.
+// Fatalf marks the run as failed, with a message, and ends it.
 func (r *Run) Fatalf(format string, args ...any) {
 	r.Errorf(format, args...)
 	runtime.Goexit()
@@ -214,10 +216,10 @@ func (r *Run) Failed() bool {
 // Helper does nothing; libraries for tests call it.
 func (r *Run) Helper() {}
 
-// Cleanup has f called when the run ends, the last one first.
+// Cleanup registers a function to call when the run ends. Functions run in reverse order.
 func (r *Run) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
-// TempDir makes an empty folder, which is removed after the test.
+// TempDir makes an empty folder and removes it after the test.
 func (r *Run) TempDir() string {
 	dir, err := os.MkdirTemp(r.dir, "")
 	if err != nil {
@@ -262,7 +264,8 @@ func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 	return r
 }
 
-// mistake is the text of a panic by which a function of these packages refuses what it was given, behind the place of its call; empty for other panics.
+// mistake returns the text of a panic by which a function of these packages refuses its arguments, after the place of
+// its call. It returns "" for other panics.
 // It is called where the panic is recovered.
 func mistake(panicked any) string {
 	text, ok := panicked.(string)
@@ -292,10 +295,10 @@ func mistake(panicked any) string {
 	}
 }
 
-// text is what is printed of a run.
+// text returns the story of a run and its ledger.
 func (r *Run) text() string { return strings.Join(r.story, "\n") + "\n" + ledger(r.counts) }
 
-// ledger prints what became of each kind of fault.
+// ledger prints the counts of each kind of fault.
 func ledger(counts map[string]*Count) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-32s %10s %10s %10s\n", "faults", "asked", "delivered", "observed")

@@ -1,19 +1,20 @@
-// Package sdk decides which of the calls fail that a Go program makes to what it depends on, in tests. The packages below it wrap
-// dependencies: sqlfault a driver of database/sql, httpfault clients and servers of HTTP, grpcfault those of gRPC, redisfault
-// clients of go-redis, and machinefault files, clocks and memory. Package truth judges what a program reads after calls that
-// failed.
+// Package sdk makes calls of a Go program to its dependencies fail, in tests. The packages below it wrap dependencies:
+// sqlfault drivers of database/sql, httpfault HTTP clients and servers, grpcfault gRPC clients and servers, redisfault
+// clients of go-redis, and machinefault files, clocks and memory. Package truth judges what a program reads after
+// failed calls.
 //
 //	func TestShop(t *testing.T) {
 //		sdk.Test(t, func(r *sdk.Run) {
 //			db := sql.OpenDB(sqlfault.Wrap(connector, "db", sqlfault.Faults{Commit: sdk.Rates{After: 0.1}}, r))
 //			...
 //			r.Quiet()
-//			// what must hold when nothing fails any more
+//			// check what must hold once nothing fails any more
 //		})
 //	}
 //
-// Test plays many runs, each with other faults, and makes the first one that fails smaller. A caller sees the same error whether a call failed before or after
-// it took effect, as it would in production. The test also fails if a fault that it names never happened, or if the program never looked at one.
+// Test plays many runs, each with different faults, and shrinks the first one that fails. A caller sees the same error
+// whether a call failed before or after it took effect, as it would in production. The test also fails if a fault that
+// it names never happened, or if the program never looked at the error of one.
 package sdk
 
 import (
@@ -23,16 +24,16 @@ import (
 	"time"
 )
 
-// Source decides which calls fail. A *Run is one in an ordinary test, and a *inproc.Process of package sim/inproc is one in a world.
+// Source decides which calls fail: a *Run in an ordinary test, and a *inproc.Process of package sim/inproc in a world.
 type Source interface {
-	// Mishap reports whether a fault happens now. kind is its name in the ledger, rate its probability, from 0 to 1. Each call is
-	// one draw of the kind, also one with a rate of 0, which never happens, since another fault has happened to the same call of
-	// the program.
+	// Mishap reports whether a fault happens now. kind is its name in the ledger, rate its probability, from 0 to 1.
+	// Each call takes one draw of kind. A rate of 0 never happens but still takes its draw; it is passed when another
+	// fault has already happened to the same call of the program.
 	Mishap(kind string, rate float64) bool
 	Sleep(d time.Duration)
 }
 
-// Error is the error of a call that a fault made. Its text does not reveal whether the call took effect.
+// Error is the error of a call to which a fault happened. Its text does not reveal whether the call took effect.
 type Error struct {
 	kind   string
 	cause  error
@@ -53,7 +54,7 @@ func (e *Error) Error() string {
 	return e.cause.Error() + " (a fault of the test)"
 }
 
-// Unwrap returns what a real client would see.
+// Unwrap returns the error that a real client would see.
 func (e *Error) Unwrap() error {
 	if !asksForItself() {
 		e.seen()
@@ -76,7 +77,8 @@ func asksForItself() bool {
 	}
 }
 
-// Kind returns the name of the fault that made err, for tests, or "". A program under test must not call it.
+// Kind returns the name of the fault behind err, or "" if there is none. It is for tests; a program under test must not
+// call it.
 func Kind(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.kind

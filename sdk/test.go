@@ -23,11 +23,11 @@ var (
 	flagReplay = flag.String("sdk.replay", "", "make the run of this tape, a file")
 )
 
-// Campaign says how a test is run. The zero Campaign plays 100 runs, or 10 with -short.
+// Campaign configures the runs of a test. The zero Campaign plays 100 runs, or 10 with -short.
 type Campaign struct {
 	Runs int
-	// Bubble plays each run in a bubble of testing/synctest: time passes only while all goroutines wait, and the run takes none.
-	// Such a test must not wait for a network, a file or another process.
+	// Bubble plays each run in a bubble of testing/synctest, where time passes only while all goroutines wait, so a run
+	// takes no real time. Such a test must not wait for a network, a file or another process.
 	Bubble bool
 }
 
@@ -37,9 +37,10 @@ func Test(t *testing.T, body func(*Run)) {
 	Campaign{}.Test(t, body)
 }
 
-// Test plays body with many seeds; in a world of the engine native it plays it once, and the world's tape decides. The first run
-// has no fault. The test fails at the first run that does, which it makes again with fewer faults and prints; if a fault of the
-// test never happened in any run, if the program observed none of them, or if no call was made that could fail.
+// Test plays body with many seeds. In a world of the engine native it plays body once, and the world's tape decides.
+// The first run has no faults. At the first run that fails, Test shrinks its faults, prints it and fails. It also fails
+// if a fault of the test never happened in any run, if the program observed none of them, or if the program made no
+// call that could fail.
 func (c Campaign) Test(t *testing.T, body func(*Run)) {
 	t.Helper()
 	text, ok := c.Search(t, body)
@@ -49,7 +50,8 @@ func (c Campaign) Test(t *testing.T, body func(*Run)) {
 	t.Log(text)
 }
 
-// Search does the same, and leaves it to the caller to fail. text is what Test prints, and ok is false where it fails.
+// Search does the same as Test but leaves it to the caller to fail: text is what Test prints, and ok is false where
+// Test fails.
 func (c Campaign) Search(t *testing.T, body func(*Run)) (text string, ok bool) {
 	switch {
 	case around() != nil:

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Garbage is collected less often during campaigns: a run makes much garbage, and each collection marks all memory in use, such as
-// remembered steps of a specification. The heap may grow to so many times the memory in use, but by spareBytes at most if that is more
-// than Go's default. If GOGC is set, it applies.
+// Campaigns collect garbage less often than Go's default: a run makes much garbage, and each collection marks all
+// memory in use, such as the remembered steps of a specification. The heap may grow by mostPercent of the memory in
+// use, but by no more than spareBytes, unless Go's default allows more. If GOGC is set, it applies instead.
 const (
 	mostPercent  = 1600
 	usualPercent = 100

@@ -1,16 +1,17 @@
-// Package sim tests worlds of package inproc, which simulate a distributed system inside one process: it runs each world with many tapes,
-// thousands a second, and checks its properties.
+// Package sim tests worlds of package inproc, which simulate a distributed system inside one process: it runs each
+// world with many tapes, thousands a second, and checks its properties.
 //
 //	func TestBank(t *testing.T) { sim.Test(t, bank) } // bank is a func(*inproc.World)
 //
-// If a run violates a property, the test fails. It makes the run smaller, stores it in a file, and prints its story with the flags that make
-// the run again:
+// If a run violates a property, the test fails. It shrinks the run, stores it in a file, and prints its story with the
+// flags that replay it:
 //
 //	go test -run 'TestBank$' -sim.replay=3fa1c2d4e5f6
 //	go test -run 'TestBank$' -sim.seed=8371
 //
-// A test makes its stored failures again before each campaign, until their files are removed. It also fails if its runs do not show whether
-// the properties hold, such as when no operation succeeded, if two runs of one tape differ, and if goroutines ran outside the world.
+// A test replays its stored failures before each campaign, until you remove their files. It also fails if its runs do
+// not show whether the properties hold, such as when no operation succeeded, if two runs of one tape differ, and if
+// goroutines ran outside the world.
 //
 // docs/reference/inproc.md is the manual; examples/inprocess/bank is a larger example.
 package sim
@@ -40,7 +41,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/subject"
-	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
@@ -50,24 +50,27 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// Campaign says how a world is searched. Zero is the default of each field. Flags of the test and environment variables override all fields.
+// Campaign configures the search of a world. Each zero field stands for its default. Flags of the test and environment
+// variables override all fields.
 type Campaign struct {
-	Seed     uint64        // of the campaign: 1
-	Runs     uint64        // 1,000, and with -short 100
-	Time     time.Duration // the limit of real time; none
-	Strategy string        // random, coverage-guided, swarm or another one of docs/reference/exploration.md: random
+	Seed     uint64        // of the campaign; 1 by default
+	Runs     uint64        // 1,000 by default, 100 with -short
+	Time     time.Duration // the limit of real time; none by default
+	Strategy string        // random (the default), coverage-guided, swarm, or one in docs/reference/exploration.md
 	// KeepGoing continues the search after the first failure.
 	KeepGoing bool
-	// ShrinkRuns limits the runs that make a failure smaller: 1,000. A negative number means 0.
+	// ShrinkRuns limits the runs that shrink a failure, 1,000 by default. A negative number means 0.
 	ShrinkRuns int
-	// Dir is the folder for failures: .bloodhound/ and the name of the test, in the folder of the test.
+	// Dir is the folder for failures. The default is .bloodhound/ and the name of the test, in the folder of the test.
 	Dir string
-	// Doubles is how many tapes are run twice before the campaign, to find code that is not reproducible: 3. A negative number means 0.
+	// Doubles is the number of tapes that are run twice before the campaign, to find code that is not reproducible. The
+	// default is 3; a negative number means 0.
 	Doubles int
-	// Hang is how long a step of a node may take in real time: 30 s. A longer step ends the program. A step of a process lasts until its next
-	// wait, and a step of a machine is one call.
+	// Hang is the longest real time that a step of a node may take, 30 s by default. A longer step ends the program. A
+	// step of a process lasts until its next wait, and a step of a machine is one call.
 	Hang time.Duration
-	// Workers is how many runs are made at once: 1. More need a world whose runs share no variables and no global source of random numbers.
+	// Workers is the number of runs at once, 1 by default. Use more only if the runs of the world share no variables
+	// and no global source of random numbers.
 	Workers int
 }
 
@@ -82,7 +85,8 @@ const (
 	divergeRuns = 20
 )
 
-// Flags of a test program. Environment variables stand for them in a `go test ./...`, whose other packages do not know these flags.
+// Flags of a test program. Environment variables replace them in a `go test ./...`, whose other packages do not know
+// these flags.
 const (
 	flagSeed     = "sim.seed"
 	flagCampaign = "sim.campaign"
@@ -101,7 +105,7 @@ func init() {
 	flag.String(flagReplay, "", "make the run of a stored failure again: its id or file")
 }
 
-// Environment variables that stand for flags.
+// Environment variables that replace flags.
 const (
 	envSeed     = "BLOODHOUND_SEED"
 	envCampaign = "BLOODHOUND_CAMPAIGN"
@@ -139,12 +143,12 @@ type Status string
 // Statuses, from best to worst.
 const (
 	Holds           Status = "holds"
-	Unknown         Status = "unknown"          // the runs do not show whether all properties hold, or some could not be made
-	NotReproducible Status = "not reproducible" // runs of one tape differ, or goroutines ran outside the world
+	Unknown         Status = "unknown"          // the runs do not show whether all properties hold, or some failed to run
+	NotReproducible Status = "not reproducible" // two runs of one tape differ, or goroutines ran outside the world
 	Violated        Status = "violated"
 )
 
-// ExitCode returns the exit code that the command bloodhound has for a status: 0, 5, 4 or 1.
+// ExitCode returns the exit code of the command bloodhound for a status: 0, 5, 4 or 1.
 func (s Status) ExitCode() int {
 	switch s {
 	case Holds:
@@ -177,19 +181,21 @@ type Failure struct {
 	Property string
 	Reason   string
 	Headline string // what happened, in a line
-	// Signature is the property and the cause of its violation, as a code with what identifies it: failures with equal signatures are the same.
+	// Signature identifies the property and the cause of its violation. Failures with equal signatures are the same
+	// failure.
 	Signature string
-	// Steps are the choices of the smallest run, such as Deliver(n1, 9) . Crash(n1), in a world with a [inproc.Schedule].
+	// Steps lists the choices of the smallest run, such as Deliver(n1, 9) . Crash(n1), in a world with a
+	// [inproc.Schedule].
 	Steps    string
 	Smallest Size
-	// Minimal reports that no single fault, decision, operation or node can be left out of the smallest run.
+	// Minimal reports that no single fault, decision, operation or node can be removed from the smallest run.
 	Minimal bool
 }
 
 // Size is the size of a run.
 type Size struct{ Nodes, Operations, Faults, Decisions int }
 
-// result is what the campaign of a world has come to.
+// result is the outcome of the campaign of a world.
 type result struct {
 	explore.Result
 	failures []*report.Failure
@@ -302,12 +308,12 @@ type simulation struct {
 	// suspects are runs that may have started goroutines outside the world.
 	suspects suspects
 	alone    string // the pattern of -run that selects this test alone; empty if there is none
-	// schedules are those of the strategy enumerated, or nil.
+	// schedules makes the schedules of the strategy enumerated, or is nil.
 	schedules inprocess.Schedules
 }
 
-// Run searches a world, in programs that are no tests. The name replaces that of the test. Errors are mistakes in the description or in
-// settings.
+// Run searches a world in a program that is not a test. name replaces the name of the test. Errors are mistakes in the
+// description or in settings.
 func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.World)) (*Result, error) {
 	r, err := c.run(ctx, name, describe)
 	if err != nil {
@@ -409,32 +415,22 @@ func (s *simulation) here(setup *explore.Setup, job *explore.Job, _ func(explore
 
 // reply makes a run. It calls look with the result, if look is not nil.
 func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, look func(*check.Judged)) *explore.Reply {
-	spec := s.spec
-	if job.Cut != nil {
-		spec = job.Cut.Apply(spec)
-	}
 	counted := s.lines != nil && setup.Learn
-	if counted {
-		if err := s.lines.Clear(); err != nil {
-			return explore.Failed(err)
+	return setup.Perform(job, engine.Options{Interrupt: interrupt}, func(spec *world.Spec, o engine.Options) (*check.Judged, error) {
+		if counted {
+			if err := s.lines.Clear(); err != nil {
+				return nil, err
+			}
 		}
-	}
-	out, _, err := s.play(s.quiet, spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt, Behaviour: job.Behaviour}))
-	if err == nil && counted {
-		err = s.counted(out)
-	}
-	if err != nil {
-		return explore.Failed(err)
-	}
-	if look != nil {
-		look(out)
-	}
-	r := &explore.Reply{ID: job.ID, Summary: explore.Summarise(out), Seen: setup.See(out)}
-	r.Summary.Templates = loglines.Keys(setup.Spec, out.Log)
-	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
-		r.Outcome = out
-	}
-	return r
+		out, _, err := s.play(s.quiet, spec, job.Tape, o)
+		if err == nil && counted {
+			err = s.counted(out)
+		}
+		if err == nil && look != nil {
+			look(out)
+		}
+		return out, err
+	})
 }
 
 // campaign searches the world.

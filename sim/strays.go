@@ -16,8 +16,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Suspicious runs, during which the process started goroutines that may be theirs, are made again under an execution trace, until one of them shows
-// goroutines that ran outside the world. That takes some milliseconds a run, and others' goroutines make runs suspicious as well.
+// A run is suspicious if the process started goroutines during it that may belong to it. Suspicious runs are repeated
+// under an execution trace, until one of them shows goroutines that ran outside the world. That takes some milliseconds
+// a run, and goroutines of others also make runs suspicious.
 const (
 	maxSuspects = 64
 	// seekShare is the part of a campaign's time that may be spent on it, as a divisor. A few runs are always made.
@@ -41,7 +42,7 @@ type suspects struct {
 	// found are the goroutines of the first run that has any.
 	found []stray.Group
 	of    tape.Tape
-	// hidden is why it could not be found out; nil if it could.
+	// hidden says why it could not be found out; nil if it could.
 	hidden error
 }
 

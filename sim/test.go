@@ -26,7 +26,7 @@ func Test(t testing.TB, describe func(*inproc.World)) {
 	Campaign{}.Test(t, describe)
 }
 
-// Test searches a world, as the function Test does.
+// Test searches a world; see the function Test.
 func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	t.Helper()
 	c, err := c.given(testing.Short())

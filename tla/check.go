@@ -98,8 +98,9 @@ func newChecker(spec *Spec, o Options) *checker {
 	return c
 }
 
-// Check visits every reachable state, breadth first, and then checks the temporal properties on the graph of states. The error is
-// a mistake of the specification: an expression that has no value; Report.Behaviour leads to it.
+// Check visits every reachable state, breadth first, and then checks the temporal properties on the graph of states. It
+// returns an error for a mistake in the specification: an expression that has no value. Report.Behaviour then leads to
+// it.
 func Check(spec *Spec, o Options) (*Report, error) {
 	return newChecker(spec, o).check()
 }

@@ -62,7 +62,8 @@ func recordOf(fields ...any) value.Value {
 	return value.FunctionOf(names, values)
 }
 
-// JSON is a counterexample in the form in which TLC dumps traces: states with their numbers, and the steps between them.
+// JSON returns a counterexample in the format in which TLC dumps traces: states with their numbers, and the steps
+// between them.
 func (v *Violation) JSON(s *Spec) (text []byte, err error) {
 	err = failure.CatchValue(func() {
 		var b bytes.Buffer
@@ -113,7 +114,8 @@ func (v *Violation) JSON(s *Spec) (text []byte, err error) {
 	return text, err
 }
 
-// Module is a counterexample as a module of TLA+ with one operator, CounterExample: the sets of its states and of its steps.
+// Module returns a counterexample as a TLA+ module with one operator, CounterExample, which holds the sets of its
+// states and steps.
 func (v *Violation) Module(s *Spec, name string) (text []byte, err error) {
 	err = failure.CatchValue(func() {
 		state := func(n int) string {

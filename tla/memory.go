@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
 )
 
-// memory is what a check knows of the heap of this process.
+// memory tracks the heap of this process during a check.
 type memory struct {
 	read   func() heap
 	looked uint64 // the garbage collection that was looked at last, from 1 on
@@ -31,22 +31,26 @@ var newHeap = func() func() heap {
 }
 
 const (
-	// spillAbove is the part of the memory that may be alive before states go to the disk, as a percentage: the collector needs the rest.
+	// spillAbove is the percentage of the memory that may be live before states go to the disk. The collector needs the
+	// rest.
 	spillAbove = 50
-	// fullAbove is the part that may be alive after tightAtMost collections in a row, before each of which all that can be on the disk went there.
+	// fullAbove is the percentage that may be live after tightAtMost collections in a row, before each of which
+	// everything possible went to the disk.
 	fullAbove   = 85
 	tightAtMost = 3
-	// overflowAbove is what all objects may take, garbage too, before the check stops at once.
+	// overflowAbove is the percentage of the memory that all objects, including garbage, may take before the check
+	// stops at once.
 	overflowAbove = 115
 	// fewParents are not worth a write.
 	fewParents = 1 << 16
 	// fingerprintsPart of the memory is for fingerprints: one in so many.
 	fingerprintsPart = 4
-	// bytesAFingerprint is what one takes in memory at most, with its places in tables that are half empty, and the state before it.
+	// bytesAFingerprint bounds the memory of one fingerprint, with its slots in half-empty tables and the state before
+	// it.
 	bytesAFingerprint = 40
 )
 
-// useDisk has states go to the disk beyond the memory, if there is one for them.
+// useDisk lets states that exceed the memory go to the disk, if there is one for them.
 func (c *checker) useDisk() {
 	if c.o.Disk == "" || c.o.MemoryBytes == 0 {
 		return
@@ -113,7 +117,7 @@ func (c *checker) beyond() string {
 	return fmt.Sprintf("the memory of %s is used up: states go to the disk, but %s does not%s", size(c.o.MemoryBytes), what, remedy)
 }
 
-// broken ends the check for a reason that is no mistake of the specification.
+// broken ends the check for a reason other than a mistake in the specification.
 func (c *checker) broken(err error) error {
 	if errors.Is(err, visited.ErrStopped) {
 		c.r.Stopped = "it was interrupted"

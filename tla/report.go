@@ -15,46 +15,48 @@ type Options struct {
 	Progress    func(*Report)   // is called about once a second
 	Print       func(string)    // receives the output of Print and PrintT of module TLC
 	Stop        <-chan struct{} // the check stops soon after it is closed
-	Reached     func(Reached)   // is called for each step of the graph of states; not by Simulate and Validate
+	Reached     func(Reached)   // is called for each step of the graph of states; Simulate and Validate ignore it
 }
 
 // Reached is a step of the graph of states. States have numbers from 1 on, in the order in which the check finds them.
 type Reached struct {
 	From   int     // 0: To is an initial state
-	Action *Action // nil if it is
+	Action *Action // nil if To is an initial state
 	To     int
-	State  State // the one with the number To; valid during the call
-	New    bool  // the check has not found it before
+	State  State // the state with the number To; valid during the call
+	New    bool  // the check has not found the state before
 }
 
 // Report is the result of a check or of a simulation.
 type Report struct {
 	Initial   int // distinct initial states; behaviours of a simulation
-	Generated int // states, each as often as it was found
+	Generated int // states, counting each as often as it was found
 	Distinct  int
-	// Left counts the states whose successors are not all known. Where a violation ends the check, the state that was being expanded does not count, as in TLC.
+	// Left counts the states whose successors are not all known. If a violation ends the check, the state that was
+	// being expanded does not count, as in TLC.
 	Left       int
 	Depth      int // states in the longest of the shortest behaviours to each state
 	Actions    []ActionCount
 	Complete   bool   // all reachable states were found
 	Stopped    string // the limit that ended the check, or ByExit; empty: it is complete, or a violation ended it
-	Barred     bool   // there were steps, and the action constraints left out all of them
-	Walked     int    // behaviours of a simulation that reached their end, or the depth that was asked for
+	Barred     bool   // the action constraints excluded all steps
+	Walked     int    // behaviours of a simulation that reached their end, or the requested depth
 	Violations []*Violation
 	// Behaviour leads to the error that ended the check. If an action does not give all variables a value, they are nil in its last state.
 	Behaviour []Step
-	// Edges counts the steps of the graph on which temporal properties were checked; Checked: they were.
+	// Edges counts the steps of the graph on which temporal properties were checked. Checked reports whether they were.
 	Edges   int
 	Checked bool
-	// Viewed: states that are equal under VIEW were one state of that graph. Compared: all of them were compared, and no property distinguishes them.
+	// Viewed reports that states equal under VIEW were merged in that graph. Compared reports that all merged states
+	// were compared and that no property distinguishes them.
 	Viewed, Compared bool
-	// Unchecked are the properties that cannot be evaluated.
+	// Unchecked lists the properties that cannot be evaluated.
 	Unchecked []Unchecked
-	// Collisions estimates the probability that states were missed because two states have one fingerprint.
+	// Collisions estimates the probability that states were missed because two states share a fingerprint.
 	Collisions Collisions
 }
 
-// ByExit is Report.Stopped where no limit ended the check.
+// ByExit is the value of Report.Stopped if the specification itself ended the check.
 const ByExit = "the specification ended it by TLCSet(\"exit\", TRUE)"
 
 // Collisions are two estimates of a probability, as TLC prints them (Specifying Systems, section 14.3.3).
@@ -63,7 +65,7 @@ type Collisions struct {
 	Observed   float64 // from the distance of the two closest fingerprints; 0: not computed
 }
 
-// ActionCount counts the states that an action led to, and those among them that were new.
+// ActionCount counts the states that an action led to, and the new ones among them.
 type ActionCount struct {
 	Action              *Action
 	Generated, Distinct int
@@ -80,7 +82,8 @@ type Violation struct {
 	Kind  Kind
 	Name  string // of the property; of an Assert, its message
 	Trace []Step
-	// Back is the index in Trace to which the behaviour returns after its last step, forever; -1: the behaviour is finite.
+	// Back is the index in Trace to which the behaviour returns after its last step, forever, or -1 if the behaviour is
+	// finite.
 	Back int
 	// Cause is the error behind the violation, or nil.
 	Cause error
@@ -101,50 +104,53 @@ const (
 	PostViolated       Kind = "postcondition"
 )
 
-// Simulation says how many behaviours Simulate draws, and how long they are.
+// Simulation sets the number and length of the behaviours that Simulate draws.
 type Simulation struct {
 	Number int    // of behaviours; 0: no limit
 	Depth  int    // of each, in states; 0: 100
 	Seed   uint64 // the same seed draws the same behaviours
 }
 
-// Reading says how Validate sees how far in its log a trace specification is. Mostly, it finds that out by itself.
+// Reading tells Validate how far in its log a trace specification is. Usually Validate finds that out by itself.
 type Reading struct {
-	// Position names a variable, or an operator of states, that is the index of the next item of the log; "level" is the number of the state in its
-	// behaviour. Empty: the expression by which the specification indexes the log.
+	// Position names a variable or a state operator that holds the index of the log's next item; "level" stands for the
+	// number of the state in its behaviour. If it is empty, the expression by which the specification indexes the log
+	// is used.
 	Position string
-	// End names an operator of states that is true where the log is at its end. Empty: a property of the configuration that waits for the end, or else a
-	// position behind the last item.
+	// End names a state operator that is true at the end of the log. If it is empty, a property of the configuration
+	// that waits for the end is used, or else a position after the last item.
 	End string
 }
 
 // Validation is the result of comparing a log with a specification.
 type Validation struct {
-	// Accepted: a behaviour of the specification reaches the end of the log.
+	// Accepted reports that a behaviour of the specification reaches the end of the log.
 	Accepted bool
-	// Unknown is why the answer is not known; empty if it is.
+	// Unknown says why the answer is unknown. It is empty if the answer is known.
 	Unknown string
-	// Log is the file, and Items counts those of its values that the specification reads.
+	// Log is the name of the file, and Items counts the values in it that the specification reads.
 	Log   string
 	Items int
-	// Line is the first line that no behaviour gets past, Text is that line, and Item its number among the Items. They are 0 if the log is accepted, or if the
-	// position is not known.
+	// Line is the number of the first line that no behaviour gets past, Text that line, and Item its index among the
+	// Items. They are zero if the log is accepted, or if the position is unknown.
 	Line, Item int
 	Text       string
-	// Last has a few of the states in which the longest behaviours end, with the states before; Ends counts all of them.
+	// Last holds a few of the states in which the longest behaviours end, each with the state before it. Ends counts
+	// all of them.
 	Last [][]Step
 	Ends int
-	// Tried are the actions in those states, with the guards that were false.
+	// Tried lists the actions in those states, with the guards that were false.
 	Tried []Tried
-	// Violation is a property that every behaviour breaks which reaches the end of the log, or gets furthest. BrokenAt is the line at which it breaks.
+	// Violation is set if every behaviour that reaches the end of the log, or gets furthest, breaks a property.
+	// BrokenAt is the line at which it breaks.
 	Violation *Violation
 	BrokenAt  int
-	// Position and End are the expressions that were used for them.
+	// Position and End are the expressions that Validate used for them.
 	Position, End string
-	// Replaced are properties about the progress of a check, which this answer replaces.
+	// Replaced lists the properties about the progress of a check that this answer replaces.
 	Replaced  []string
 	Unchecked []Unchecked
-	// States counts the states that were reached, Steps the steps to them, and Depth the states in the longest behaviour.
+	// States counts the reached states, Steps the steps to them, and Depth the states in the longest behaviour.
 	States, Steps, Depth int
 	// Behaviour leads to an error of the specification.
 	Behaviour []Step

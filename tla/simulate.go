@@ -32,11 +32,11 @@ type walk struct {
 	picked State
 }
 
-// Simulate draws behaviours at random and checks the invariants and the properties of initial states and of steps. In each state
-// it draws an action, and one of the steps that the action allows; each step has the same chance. A temporal property is violated
-// if a behaviour breaks it that continues forever among the states of one that was drawn, by its steps or by stuttering; what the
-// property says of initial states is left out, as in TLC. Report.Generated counts states, Report.Initial counts behaviours, and
-// Report.Distinct is not known.
+// Simulate draws behaviours at random and checks the invariants and the properties of initial states and of steps. In
+// each state it draws an action, and one of the steps that the action allows, each with equal probability. A temporal
+// property is violated if some behaviour breaks it that stays forever in the states of a drawn behaviour, by its steps
+// or by stuttering. The part of the property about initial states is left out, as in TLC. Report.Generated counts
+// states and Report.Initial behaviours; Report.Distinct is not known.
 func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	if sim.Depth <= 0 {
 		sim.Depth = 100

@@ -127,7 +127,7 @@ func (c *checker) judgeProperties(retrace func(way []int32) ([]Step, error)) err
 	return nil
 }
 
-// errUnlike is why properties are not checked under a VIEW that hides what matters for the next steps.
+// errUnlike says why properties are not checked under a VIEW that hides what matters for the next steps.
 var errUnlike = errors.New("VIEW takes states for one whose next steps differ; check the property without VIEW")
 
 // leastCompared is how many states without VIEW are compared at least: breadth first, and on a way at random.
@@ -325,7 +325,7 @@ func moving(steps []Step, back, end int) ([]Step, int) {
 	return list, start
 }
 
-// unknownIn is why a formula, with the fairness of the specification, cannot be judged.
+// unknownIn says why a formula, with the fairness of the specification, cannot be judged.
 func (c *checker) unknownIn(f *liveness.Formula) error {
 	known := func(atom int) error {
 		if c.graph.IsApart(atom) {

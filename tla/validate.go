@@ -50,9 +50,9 @@ type validator struct {
 	following bool // of later
 }
 
-// Validate searches for a behaviour of a trace specification that reaches the end of its log. It searches depth first and visits
-// no state twice, and so never does more than Check. It checks the properties of states and steps as it goes: a behaviour that
-// breaks one counts only if no other reaches the end of the log.
+// Validate searches for a behaviour of a trace specification that reaches the end of its log. It searches depth first
+// and visits no state twice, so it never does more work than Check. It checks the properties of states and steps as it
+// goes: a behaviour that breaks one counts only if no other behaviour reaches the end of the log.
 func Validate(spec *Spec, o Options, how Reading) (*Validation, error) {
 	c := newChecker(spec, o)
 	w := &validator{checker: c, v: &Validation{}, farthest: -1}
@@ -308,7 +308,7 @@ func (w *validator) lineAt(t *trail) (r *ndjson.Log, line, item int) {
 	return r, line, int(n)
 }
 
-// refusedFromTheStart says what follows if there is no initial state.
+// refusedFromTheStart sets the result for a specification without an initial state.
 func (w *validator) refusedFromTheStart() (err error) {
 	if w.v.Log, err = w.log.Log(); err != nil {
 		return err

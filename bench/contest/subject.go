@@ -23,6 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )
 
@@ -95,7 +96,7 @@ func (x *subject) close() { x.session.Close() }
 // each run chooses some.
 func (x *subject) findFiles(ctx context.Context, seed uint64) error {
 	t := search.RandomTape(seed, 0)
-	for _, job := range []*explore.Job{{Tape: t, Full: true}, {Tape: fault.Calm(t), Full: true}} {
+	for _, job := range []*explore.Job{{Request: runner.Play(t), Full: true}, {Request: runner.Play(fault.Calm(t)), Full: true}} {
 		reply, err := x.session.Run(ctx, job, nil)
 		if err != nil {
 			return err

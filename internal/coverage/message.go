@@ -71,8 +71,8 @@ func (h *header) word(s []byte, i int, up bool) int {
 // HeadOf is the kind of a message that begins with data.
 func HeadOf(data []byte) Head { return new(Protocol).Head(data) }
 
-// Protocol is what the first message of one direction of a connection has shown of its protocol. What does not begin as that
-// protocol's messages do is the middle of one, which was written in pieces.
+// Protocol is the protocol of one direction of a connection, as its first message shows it. Data that does not start
+// like a message of that protocol is the middle of a message that was written in pieces.
 type Protocol uint8
 
 const (

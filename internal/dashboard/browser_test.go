@@ -60,7 +60,7 @@ const looker = `<!doctype html><html><head><link rel="icon" href="data:,"></head
 })();
 </script></body></html>`
 
-// seenPage is what looker says of a page.
+// seenPage is the output of looker for a page.
 type seenPage struct {
 	Path, Title, Styled, Focused string
 	Width, Wide, Text, Rows, Lit int

@@ -113,7 +113,7 @@ func (d *Dashboard) make(p *page, r *http.Request) (any, State, error) {
 	return p.make(ctx, d.model, r.URL.Query(), d.Now())
 }
 
-// shell is what is around each page.
+// shell returns the frame around each page.
 func (d *Dashboard) shell(name string, r *http.Request) *shell {
 	return &shell{Name: name, Menu: menu(), Now: d.Now(), Store: d.Store.String(), Bloodhound: d.Bloodhound,
 		User: d.Guard.user(r), MayWrite: mayWrite(d.Store), Live: true, query: r.URL.Query()}
@@ -250,7 +250,7 @@ func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) {
 // failureName is an id that is a part of a file's name.
 var failureName = regexp.MustCompile(`^[0-9a-f]{1,64}(-[0-9a-f]{1,64})?$`)
 
-// doctype is what the pages of runs begin with.
+// doctype is the beginning of the pages of runs.
 const doctype = "<!doctype html>"
 
 func isPage(b []byte) bool { return strings.HasPrefix(string(b[:min(len(b), len(doctype))]), doctype) }

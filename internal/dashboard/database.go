@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// DatabasePage is what the database holds.
+// DatabasePage lists the contents of the database.
 type DatabasePage struct {
 	Store     string    `json:"store"`
 	Kinds     []kindRow `json:"kinds"`

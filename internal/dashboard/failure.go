@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// FailurePage is what is known of a failure.
+// FailurePage shows a failure.
 type FailurePage struct {
 	Failure failureRow       `json:"failure"`
 	Best    *records.Failure `json:"best,omitempty"` // the record that Story is of
@@ -27,7 +27,7 @@ type FailurePage struct {
 	Tried   bool             `json:"tried"`  // anything is known of the newest code
 	Story   *story           `json:"story,omitempty"`
 	NoStory string           `json:"no_story,omitempty"` // why there is none
-	// Inputs are those of a failure in a live process, which has no story.
+	// Inputs is set for a failure in a live process, which has no story.
 	Inputs   *records.LiveFailure `json:"inputs,omitempty"`
 	Run      *runRow              `json:"run,omitempty"`    // the page of a run
 	NoRun    string               `json:"no_run,omitempty"` // why none is shown
@@ -53,7 +53,7 @@ type runRow struct {
 	Best       bool   `json:"best"` // it is the run that the rest of the page is about
 }
 
-// bisectRow is which commit introduced the failure, or fixed it.
+// bisectRow names the commit that introduced the failure, or fixed it.
 type bisectRow struct {
 	*records.Bisected
 	WorkerName string `json:"worker_name"`
@@ -68,7 +68,7 @@ type causeRow struct {
 	Best       bool   `json:"best"` // it is of the run that the rest of the page is about
 }
 
-// story is what the file of a failure says.
+// story is the content of a failure's file.
 type story struct {
 	failure.Failure
 	Expected  string          `json:"expected"`

@@ -20,10 +20,11 @@ import (
 
 // Guard decides who sees the dashboard.
 type Guard struct {
-	// Token is what requests must show, as a bearer token or by a cookie that the login form gives. Without one and without Header, everyone is let in.
+	// Token is the secret that requests must carry, as a bearer token or in the cookie that the login form sets.
+	// Without a Token and a Header, everyone has access.
 	Token string
-	// Header is what a reverse proxy sets to the name of the user that it has let in. A request that has it needs no token, and
-	// the proxy must remove it from what others send.
+	// Header is the request header in which a reverse proxy puts the name of the user that it has authenticated. A
+	// request with this header needs no token, so the proxy must remove it from requests of others.
 	Header string
 	// Hosts are names of this machine, besides localhost and addresses, that requests may use where everyone is let in.
 	Hosts []string
@@ -84,7 +85,7 @@ func (g *Guard) hostAllowed(host string) bool {
 	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// cookie is what the browser of someone who knows the token has.
+// cookie returns the cookie for the browser of a user who knows the token.
 func (g *Guard) cookie() string {
 	m := hmac.New(sha256.New, []byte(g.Token))
 	m.Write([]byte("bloodhound dashboard cookie"))
@@ -118,7 +119,7 @@ func (g *Guard) allows(r *http.Request) (yes bool, wait time.Duration) {
 	return err == nil && equal(c.Value, g.cookie()), 0
 }
 
-// user is who a reverse proxy says that it is; empty if there is none.
+// user returns the name of the user according to the reverse proxy, or "".
 func (g *Guard) user(r *http.Request) string {
 	if g.Header == "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// Model is what a store says, as far as it was read. It follows the store until the context of Follow ends.
+// Model is the content of a store, as far as it has been read. It follows the store until the context of Follow ends.
 type Model struct {
 	store store.Store
 
@@ -29,7 +29,7 @@ type State struct {
 	Reading   bool      `json:"reading"`    // not all was read yet
 	Problem   string    `json:"problem,omitempty"`
 	ProblemAt time.Time `json:"problem_at,omitzero"`
-	// Damages are what the store could not read of itself.
+	// Damages lists the parts that the store could not read of itself.
 	Damages []store.Damage `json:"damages,omitempty"`
 }
 

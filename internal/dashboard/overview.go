@@ -180,7 +180,7 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 	return row, failures
 }
 
-// featuresOf are those of a code in all environments.
+// featuresOf returns the features of a code in all environments.
 func featuresOf(t *records.TestView, code records.ID) map[uint64]records.Discovery {
 	var all map[uint64]records.Discovery
 	own := false

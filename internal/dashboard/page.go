@@ -26,7 +26,7 @@ type page struct {
 	all func(v *records.View) []url.Values
 }
 
-// ask is what a page is made from.
+// ask is the input of a page.
 type ask struct {
 	view  *records.View
 	now   time.Time

@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 )
 
-// TestPage is what is known of a test.
+// TestPage shows a test.
 type TestPage struct {
 	Test        testRow              `json:"test"`
 	Definitions []*records.Test      `json:"definitions"`

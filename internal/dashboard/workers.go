@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 )
 
-// WorkersPage is who works, and on what.
+// WorkersPage lists the workers and their present tests.
 type WorkersPage struct {
 	Workers  []workerRow    `json:"workers"` // the one that was seen last first
 	Left     int            `json:"left_out,omitempty"`

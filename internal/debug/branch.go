@@ -80,7 +80,7 @@ func (s *Session) write(what string, change func(World) error) (note string, err
 	return fmt.Sprintf("%s; `branch 0` returns to the recorded run", &s.branches[len(s.branches)-1]), err
 }
 
-// begun is what to print where a world stands at the beginning of its timeline.
+// begun returns the text to print where a world stands at the beginning of its timeline.
 func (s *Session) begun() string {
 	if s.branch == 0 {
 		return ""

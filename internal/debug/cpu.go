@@ -19,7 +19,7 @@ type register struct {
 	write               func(c *engine.CPU, b []byte)
 }
 
-// registers are those of the standard features of x86-64 (appendix G of the gdb manual).
+// registers lists the registers of the standard features of x86-64 (appendix G of the gdb manual).
 var registers = makeRegisters()
 
 // Places in the area that FXSAVE stores, and of the upper halves of the vector registers in that of XSAVE (Intel SDM volume 1, 10.5 and 13.4).

@@ -90,7 +90,7 @@ func serve(t *testing.T, spec *world.Spec, want *record.Outcome) *served {
 	return s
 }
 
-// answers are those that the client of the bank has got.
+// answers returns the answers that the client of the bank received.
 func answers(o *record.Outcome) (text string) {
 	for _, l := range o.Log {
 		text += " " + l.Text

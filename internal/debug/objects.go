@@ -121,7 +121,7 @@ func textAt(w World, node string, pid int, at uint64) string {
 	return text
 }
 
-// osdata is what info os prints: all processes or threads of all nodes. The names of columns are those of Linux.
+// osdata returns the output of info os: all processes or threads of all nodes. The names of columns are those of Linux.
 func (s *Session) osdata(kind string) (string, error) {
 	all, err := s.Timeline.World().Threads()
 	if err != nil {

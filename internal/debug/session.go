@@ -24,7 +24,7 @@ type Session struct {
 	Shown func(engine.Thread) bool
 	// Note prints a line for the user of the prompt.
 	Note func(format string, args ...any)
-	// Ended is what to print at the end of the run: whether it is the original one.
+	// Ended returns the text to print at the end of the run: whether it is the original one.
 	Ended func(World) string
 	// Until is where to stop for a place of the run.
 	Until func(view.Place) (engine.Until, error)
@@ -65,7 +65,7 @@ type View struct {
 // perNode is how many numbers of processes and threads a node has for debuggers, which know no nodes: n1's process 12 is 1000012.
 const perNode = 1_000_000
 
-// number is that of a process or a thread of a node; 0 where it cannot be numbered.
+// number returns the debugger's number of a process or a thread of a node, or 0 if it cannot be numbered.
 func (s *Session) number(node string, id int) int {
 	i := slices.Index(s.Nodes, node)
 	if i < 0 || id >= perNode {
@@ -87,7 +87,7 @@ func (s *Session) id(t engine.Thread) rsp.Thread {
 	return rsp.Thread{PID: s.number(t.Node, t.PID), TID: s.number(t.Node, t.TID)}
 }
 
-// threads are those that a debugger is shown: all where it would be shown none.
+// threads returns the threads to show to a debugger, or all if none would be shown.
 func (s *Session) threads() ([]engine.Thread, error) {
 	all, err := s.Timeline.World().Threads()
 	if err != nil {

@@ -51,7 +51,7 @@ const (
 // ErrInterrupted is the error of what was interrupted. The timeline stands where it stood, or between two events on the way.
 var ErrInterrupted = errors.New("interrupted")
 
-// StopKind is why the world stopped.
+// StopKind says why the world stopped.
 type StopKind uint8
 
 const (

@@ -24,7 +24,7 @@ type Debugging interface {
 	Stack(node string, tid int, executed bool) (record.ThreadStack, error)
 	// Auxv is the auxiliary vector of a process, as its program got it.
 	Auxv(node string, pid int) ([]byte, error)
-	// Maps is what /proc/PID/maps shows of a process (proc_pid_maps(5)).
+	// Maps returns the contents of /proc/PID/maps for a process (proc_pid_maps(5)).
 	Maps(node string, pid int) (string, error)
 	// SetMemory writes into the memory of a process, all bytes or none: only where the program itself could. From then on the run is another one than that of
 	// the tape.

@@ -39,9 +39,10 @@ type Sized interface{ Bytes() int64 }
 type World interface {
 	// Advance runs the world until the given point, or until it ends by itself.
 	Advance(until Until) (record.Reason, error)
-	// Fork copies the world, which goes on as if nothing had happened. The copy goes on with a tape that Follows, and with Options of
-	// its own, which ask for the same records. Its Spec differs from the world's in nothing that was used so far: before the end of
-	// setup, that is what workloads skip. The error is ErrUnsupported, or why this world cannot be copied now.
+	// Fork copies the world; the original continues unaffected. The copy continues with a tape that Follows, and with
+	// its own Options, which request the same records. Its Spec may differ from the world's only in parts that have not
+	// been used so far: before the end of setup, those are the workloads' skips. Fork returns ErrUnsupported, or the
+	// reason why this world cannot be copied now.
 	Fork(spec *world.Spec, t tape.Tape, o Options) (World, error)
 	// Follows reports whether the run of a tape is the same as this one up to here. It may report false where it is.
 	Follows(t tape.Tape) bool

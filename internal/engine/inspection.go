@@ -67,9 +67,9 @@ type Node struct {
 	Name string `json:"name"`
 	// Status is waiting (for what it depends on), running, ended (by itself), down (by a fault) or restarting.
 	Status string `json:"status"`
-	// ExitCode is that of a main process that has ended.
+	// ExitCode is the exit code of a main process that has ended.
 	ExitCode int `json:"exit_code,omitempty"`
-	// Addresses are those of its interfaces.
+	// Addresses lists the addresses of its interfaces.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
@@ -90,7 +90,7 @@ type Thread struct {
 // OpenFile is an open descriptor of a process.
 type OpenFile struct {
 	FD int `json:"fd"`
-	// Object is what it refers to: file, tcp, udp, unix, pipe; empty where the engine does not name it.
+	// Object is the kind of the open file: file, tcp, udp, unix or pipe; empty where the engine does not name it.
 	Object string `json:"object,omitempty"`
 	Path   string `json:"path"` // as /proc/PID/fd shows it (proc(5))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -31,7 +32,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	if !c.BaselineFirst || !f.Enabled || len(f.Rules) == 0 {
 		return true
 	}
-	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0)), Full: col.feeder.timed() != nil, Moments: true}
+	job := &Job{ID: baselineRun, Request: runner.Play(fault.Calm(search.RandomTape(c.Seed, 0))), Full: col.feeder.timed() != nil, Moments: true}
 	if !c.cover(job, col) {
 		return false
 	}
@@ -90,7 +91,7 @@ func (c *Campaign) derive(runs, replays context.Context, col *collector, calm *R
 	}
 	records := []*moments.Record{calm.Summary.Moments}
 	for i, t := range deriving.Scouts() {
-		r := c.alone(runs, replays, &Job{ID: firstScout + uint64(i), Tape: t, Moments: true})
+		r := c.alone(runs, replays, &Job{ID: firstScout + uint64(i), Request: runner.Play(t), Moments: true})
 		col.met(r)
 		switch {
 		case r.reply == nil || r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0:

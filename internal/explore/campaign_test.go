@@ -595,7 +595,7 @@ func TestTotalsStayBounded(t *testing.T) {
 	for i := range 100_000 {
 		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []record.Unsupported{{Program: fmt.Sprint(i)}}}
 		totals.add(s, tape.Tape{Seed: 1})
-		totals.fail(&Job{ID: uint64(i), Tape: search.RandomTape(0, 1)}, s, check.Verdict{Property: strings.Repeat("x", i%1000)})
+		totals.fail(&Job{ID: uint64(i), Request: runner.Play(search.RandomTape(0, 1))}, s, check.Verdict{Property: strings.Repeat("x", i%1000)})
 		totals.lose(Lost{})
 	}
 	if len(totals.Warnings) != MaxWarnings || len(totals.Refused) != MaxRefused || len(totals.Failures) != MaxFailures ||

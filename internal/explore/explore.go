@@ -21,7 +21,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
-	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -112,39 +111,27 @@ func (s *Setup) See(o *check.Judged) *search.Seen {
 
 // Job asks a worker for one run.
 type Job struct {
-	ID   uint64    `json:"id"`
-	Tape tape.Tape `json:"tape"`
-	// Cut is what the run leaves out of the Spec, if it is not nil.
-	Cut *world.Cut `json:"cut,omitempty"`
+	ID uint64 `json:"id"`
+	runner.Request
 	// RulesVersion is the version of the rules of the run, if it is not nil: that of a failure which an earlier program has stored.
 	RulesVersion *int `json:"rules_version,omitempty"`
-	// Until stops the run after this many events, if it is not 0; its properties are not judged then.
-	Until uint64 `json:"until,omitempty"`
 	// Full asks for the whole Outcome; without it only a run with a violation sends it.
 	Full bool `json:"full,omitempty"`
 	// Dumps is a folder for core files of programs that crash (see engine.Options).
 	Dumps string `json:"dumps,omitempty"`
-	// Origin is where the tape comes from; workers need not know.
-	Origin search.Origin `json:"-"`
 	// Cover asks for Summary.Code, if it is not nil.
 	Cover *Cover `json:"cover,omitempty"`
 	// Progress asks for a Progress now and then.
 	Progress bool `json:"progress,omitempty"`
-	// Behaviour asks for what the run reaches (see engine.Options).
+	// Behaviour asks for the features that the run reaches (see engine.Options).
 	Behaviour bool `json:"behaviour,omitempty"`
 	// Moments asks for Summary.Moments.
 	Moments bool `json:"moments,omitempty"`
-	// Sweep asks a run of a sweep for Reply.Sweep, if it is not nil. The job asks for Moments, too.
+	// Sweep asks a run of a sweep for Reply.Sweep, if it is not nil. The job also asks for Moments.
 	Sweep *sweep.Question `json:"sweep,omitempty"`
 	Trace *Trace          `json:"trace,omitempty"`
-	// FromBoot asks for a run that begins at no snapshot and takes none.
-	FromBoot bool `json:"from_boot,omitempty"`
 	// Contrast asks for a run from its boot in which programs that read their own code see other bytes (see engine.Options).
 	Contrast bool `json:"contrast,omitempty"`
-	// Along asks for snapshots along the run: tapes that differ from this one late will follow.
-	Along bool `json:"along,omitempty"`
-	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one.
-	PartNs int64 `json:"part_ns,omitempty"`
 	// Capture is a file for the packets of the run, up to the point of Look if there is one.
 	Capture string `json:"capture,omitempty"`
 	// Look asks for what the run shows at a point on its way.

@@ -7,6 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -131,7 +132,8 @@ func (f *feeder) job(run, ended uint64) *Job {
 		c, answer := f.strategy.Next(run)
 		switch {
 		case answer == search.Here:
-			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin, FromBoot: f.fromBoot || c.FromBoot, Along: f.along, PartNs: c.PartNs}
+			c.FromBoot = c.FromBoot || f.fromBoot
+			return &Job{ID: run, Request: runner.Request{Candidate: c, Along: f.along}}
 		case answer == search.Exhausted || f.learned >= ended:
 			return nil
 		}

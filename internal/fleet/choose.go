@@ -13,7 +13,7 @@ const floorShare = 4
 // Weights of lines of development.
 var lineWeight = map[string]float64{"main": 40, "pr": 40, "release": 20}
 
-// weightOf is that of a line; one that is not known counts as the main one.
+// weightOf returns the weight of a line of development. Unknown lines weigh as much as the main one.
 func weightOf(line string) float64 { return cmp.Or(lineWeight[line], lineWeight["main"]) }
 
 // choose chooses the test of the next slice: one of a few in turn, and else by what a second of it promises.

@@ -25,7 +25,7 @@ const (
 	maxRecent = 256  // runs of which it is not known yet whether they are kept
 )
 
-// reach is what a run of a tape reached.
+// reach lists the features that a run of a tape reached.
 type reach struct {
 	name     string
 	events   uint64

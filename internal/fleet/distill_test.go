@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -84,7 +85,7 @@ func TestDistill(t *testing.T) {
 		if err := s.Add(t.Context(), k.Entry(test)); err != nil {
 			t.Fatal(err)
 		}
-		features[e.Name] = p.run(nil, &explore.Job{Tape: tp}, nil, nil).Seen.Reached
+		features[e.Name] = p.run(nil, &explore.Job{Request: runner.Play(tp)}, nil, nil).Seen.Reached
 		for _, id := range features[e.Name] {
 			all[id] = true
 		}

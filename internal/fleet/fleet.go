@@ -19,7 +19,7 @@ import (
 // Project is a test that this machine can run.
 type Project interface {
 	Test() records.Test
-	// Code is what it runs.
+	// Code identifies the code that it runs.
 	Code() records.Code
 	// Strategy makes the strategy of its campaigns.
 	Strategy(seed uint64) (search.Strategy, error)
@@ -51,7 +51,7 @@ type Smaller struct {
 	Minimal   bool // 1-minimal: without any one of its decisions the failure is gone
 }
 
-// Explanation is why a run came to its failure.
+// Explanation says why a run came to its failure.
 type Explanation struct {
 	Hash  string // trace hash of the run
 	Clear bool   // there is a moment from which on it was likely
@@ -90,7 +90,7 @@ type Worker struct {
 	began   time.Time
 }
 
-// Result is what a worker has done.
+// Result summarises the work of a worker.
 type Result struct {
 	Runs     uint64   `json:"runs"`
 	Features int      `json:"features"` // that it knows, its own and those of others
@@ -100,7 +100,7 @@ type Result struct {
 	Silent []string `json:"silent,omitempty"`
 	// Unwritten counts records that the store did not take.
 	Unwritten int `json:"unwritten,omitempty"`
-	// Unsent is why the shared store does not have all.
+	// Unsent says why the shared store does not have all.
 	Unsent string `json:"unsent,omitempty"`
 }
 
@@ -157,7 +157,7 @@ func (w *Worker) register() error {
 	return nil
 }
 
-// over is why the worker ends now; empty if it goes on.
+// over says why the worker ends now; empty if it goes on.
 func (w *Worker) over(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:

@@ -79,7 +79,7 @@ func (s *Store) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// Reference is what a name meant when it was pulled.
+// Reference records the image that a name meant when it was pulled.
 type Reference struct {
 	Name     string `json:"name"`     // as the user wrote it
 	Platform string `json:"platform"` // os/architecture[/variant]
@@ -309,7 +309,7 @@ func (s *sparse) Write(p []byte) (written int, err error) {
 
 func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// Collected is what a collection has removed.
+// Collected counts the objects that a collection removed.
 type Collected struct {
 	Images, Layers, Files int
 	Bytes                 int64

@@ -95,8 +95,8 @@ func (s *Store) Keep(r io.Reader) (string, int64, error) {
 	return digest, n, explainDisk(err)
 }
 
-// Built is what a step of a build has led to, by a key that stands for all that it was made from. The error of a key that is
-// not there is fs.ErrNotExist.
+// Built returns the result of a build step, by a key that stands for everything it was made from. If there is none, the
+// error is fs.ErrNotExist.
 func (s *Store) Built(key string) ([]byte, error) { return os.ReadFile(s.path("builds", hexOf(key))) }
 
 // Build remembers what a step of a build has led to: bytes that begin with the identity, sha256:..., of the image or the layer

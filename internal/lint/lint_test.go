@@ -61,7 +61,7 @@ var layers = [][]string{
 	{"internal/engine/native/linux"},
 	{"internal/testkit/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc",
 		"internal/check", "internal/workload", "internal/selftest/roles"},
-	{"internal/selftest"},
+	{"internal/selftest", "internal/explore/search"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},

@@ -22,7 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// EventKind is what an event of a run is.
+// EventKind is the kind of an event of a run.
 type EventKind string
 
 // Kinds of events.
@@ -221,7 +221,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// environment is what expressions see of an event.
+// environment returns the variables that expressions see for an event.
 func environment(e *Event) map[string]any {
 	env := map[string]any{"node": e.Node, "line": e.Line, "name": func(s string) value.Value { return value.ModelValue(s) },
 		"client": "", "op": "", "key": "", "input": "", "output": "", "outcome": "", "found": false}
@@ -236,7 +236,7 @@ func environment(e *Event) map[string]any {
 	return env
 }
 
-// outcome is that of a probe.
+// outcome returns the outcome of a probe.
 func (e *Event) outcome() string {
 	if e.Failed {
 		return string(history.Fail)
@@ -249,7 +249,7 @@ func (c *Mapper) Wants(k EventKind) bool {
 	return slices.ContainsFunc(c.rules, func(r rule) bool { return r.kind() == k })
 }
 
-// kind is that of the events that a rule is about.
+// kind returns the kind of the events that a rule matches.
 func (r *rule) kind() EventKind {
 	switch {
 	case r.Log != "":
@@ -295,9 +295,10 @@ func (r *rule) matches(e *Event) map[string]any {
 	return environment(e)
 }
 
-// Followed is what became of the events of a run.
+// Followed is the result of following the events of a run.
 type Followed struct {
-	// Err is that of Follower.End, and At the event that it is about: nil if it is about all of them. By is the rule that mapped it, -1 if there is none.
+	// Err is the result of Follower.End. At is the event that it concerns, or nil if it concerns all of them. By is the
+	// rule that mapped that event, or -1 if there is none.
 	Err   error
 	At    *Event
 	By    int

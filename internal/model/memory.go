@@ -44,7 +44,7 @@ type known struct {
 	count    uint8
 }
 
-// recent is what was looked for in a state.
+// recent is a recent lookup in a state.
 type recent struct {
 	key uint64
 	at  int32
@@ -56,7 +56,7 @@ type pattern struct {
 	list []int32
 }
 
-// outcome is what a step of an action leads to, or the value of an expression.
+// outcome is the result of a step of an action, or the value of an expression.
 type outcome struct {
 	next    part   // of memory.changes
 	met     int32  // which of memory.mets
@@ -69,13 +69,13 @@ type outcome struct {
 // part is one of a longer list.
 type part struct{ from, to int32 }
 
-// change is what a step does to the cells.
+// change is the effect of a step on the cells.
 type change struct {
 	writes part // of memory.writes
 	cells  cells.Set
 }
 
-// write is what a cell has after a step: a value by its number in memory.values, or -1.
+// write is the value of a cell after a step: its number in memory.values, or -1.
 type write struct {
 	mark  uint64
 	cell  int32
@@ -138,7 +138,7 @@ func (m *memory) rest() bool {
 	return true
 }
 
-// key is that of an operator with arguments.
+// key returns the key of an operator with arguments.
 func key(operator uint64, args []value.Value) uint64 {
 	return splitmix.Mix(operator ^ value.Hash(args)*splitmix.Gamma)
 }
@@ -251,7 +251,7 @@ func (m *memory) depends(o *outcome) *cells.Set {
 	return &m.patterns[o.reads].set
 }
 
-// number is that of a value.
+// number returns the number of a value.
 func (m *memory) number(v value.Value, print uint64) int32 {
 	before := m.prints.used
 	n := m.prints.add(print)
@@ -262,7 +262,7 @@ func (m *memory) number(v value.Value, print uint64) int32 {
 	return *n
 }
 
-// number is that of a list of guards that were met.
+// number returns the number of a list of guards that were met.
 func (m *mets) number(met eval.GuardsSeen) int32 {
 	n, ok := m.numbers[string(met)]
 	if !ok {
@@ -294,7 +294,7 @@ type point struct {
 	shows  cells.Set // what the view depends on
 }
 
-// mark is that of a value in a cell.
+// mark returns the mark of a value in a cell.
 func (m *memory) mark(cell int, print uint64) uint64 { return splitmix.Mix(print ^ m.seeds[cell]) }
 
 // parts calls f with what each cell of a variable has.
@@ -386,7 +386,7 @@ func (m *memory) change(p *point, next tla.State, r *cells.Reads, first int32) {
 		m.parts(i, v, func(w write) {
 			switch known := r == nil || r.All || r.Set.Has(int(w.cell)); {
 			case known && w.mark == p.marks[w.cell]: // and so wherever the step is the same
-			case excepts && !known: // it is what it was
+			case excepts && !known: // it stays unchanged
 			default:
 				m.writes = append(m.writes, w)
 				c.cells.Add(int(w.cell))

@@ -188,7 +188,7 @@ func (d *Divergence) Cause() failure.Cause {
 	return refusedStep.Of(action)
 }
 
-// Unknown is why it is not known whether a run conforms.
+// Unknown says why it is not known whether a run conforms.
 type Unknown struct{ Why string }
 
 func (u *Unknown) Error() string { return u.Why }
@@ -196,7 +196,7 @@ func (u *Unknown) Error() string { return u.Why }
 // Follower is one run in the states of its model. It is not for several goroutines at once. A nil Follower ignores all calls, so
 // that code need not check whether it is followed.
 type Follower struct {
-	// Kept is what the caller keeps with a follower from run to run.
+	// Kept holds data of the caller that a follower carries from run to run.
 	Kept any
 
 	model   *Model
@@ -503,7 +503,7 @@ func (f *Follower) leads(p *point, a *action) (*outcome, error) {
 	return o, nil
 }
 
-// lead is what an action does in p with the present arguments.
+// lead returns the outcome of an action in p with the present arguments.
 func (f *Follower) lead(p *point, a *action) (*outcome, error) {
 	call := key(a.hash, f.args)
 	f.fresh = f.fresh[:0]
@@ -520,7 +520,7 @@ func (f *Follower) lead(p *point, a *action) (*outcome, error) {
 	return o, nil
 }
 
-// evaluated is what an action does in p, which is remembered.
+// evaluated evaluates an action in p and remembers the outcome.
 func (f *Follower) evaluated(p *point, a *action, call uint64) (*outcome, error) {
 	m, met := f.memory, a.met
 	clear(met)
@@ -711,7 +711,7 @@ func (f *Follower) Err() error {
 	return f.failed
 }
 
-// End is what is to be said of the whole run: Err, or an *Unknown if nothing was mapped or too much was left out.
+// End returns the result for the whole run: Err, or an *Unknown if nothing was mapped or too much was left out.
 func (f *Follower) End() error {
 	switch {
 	case f.failed != nil:

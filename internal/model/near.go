@@ -15,7 +15,7 @@ type nearness struct {
 	best  []eval.Distance     // in the present run
 }
 
-// measured is what is known of a state.
+// measured holds the measurements of a state.
 type measured struct {
 	all   []eval.Distance
 	looks int

@@ -1,15 +1,15 @@
 package record
 
-// Dump is what was left of a program as a fatal signal ended it.
+// Dump describes the state of a program when a fatal signal ended it.
 type Dump struct {
 	// Why says what the signal's siginfo does: address not mapped, integer division by zero, raised by the program itself.
 	Why string `json:"why"`
-	// Address is that of the fault, such as 0x8; empty where the signal is of no address.
+	// Address is the address of the fault, such as 0x8; empty if the signal has none.
 	Address string `json:"address,omitempty"`
 	// Instruction is the one that the program had come to, with its address.
 	Instruction string     `json:"instruction,omitempty"`
 	Registers   []Register `json:"registers"`
-	// Threads are those of the program, the one that the signal ended first; ThreadsLeft counts further ones.
+	// Threads lists the threads of the program, first the one that the signal ended; ThreadsLeft counts further ones.
 	Threads     []ThreadStack `json:"threads"`
 	ThreadsLeft int           `json:"threads_left,omitempty"`
 	// Program is the program's file on this machine, for a debugger; empty where it has none.

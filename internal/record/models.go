@@ -2,7 +2,7 @@ package record
 
 import "github.com/bloodhound-dst/bloodhound/internal/coverage"
 
-// Models is what models reported about a run that they followed step by step.
+// Models holds the reports of models that followed a run step by step.
 type Models struct {
 	// Tallies count the run's events, for each property that follows the run in a model, by its name.
 	Tallies map[string]*coverage.Tally `json:"tallies,omitempty"`

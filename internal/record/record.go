@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Reason is why an Advance returned.
+// Reason says why an Advance returned.
 type Reason string
 
 const (
@@ -44,8 +44,8 @@ type Event struct {
 	Bytes  uint64  `json:"bytes,omitempty"`  // digest of the bytes in and out
 	Clocks uint64  `json:"clocks,omitempty"` // clock reads of the thread since its last event
 	Detail string  `json:"detail,omitempty"` // a path, an address: for people, and part of the hash
-	// Object is what the call's descriptor refers to: file, tcp, udp, unix, pipe; empty where the engine does not say.
-	// It sorts events for people and is no part of the hash.
+	// Object is the kind of object that the call's descriptor refers to: file, tcp, udp, unix or pipe; empty if the
+	// engine does not say. It sorts events for people and is not part of the hash.
 	Object string `json:"object,omitempty"`
 }
 
@@ -89,7 +89,7 @@ type Crash struct {
 	PID      int    `json:"pid"`
 	Signal   string `json:"signal,omitempty"`
 	ExitCode int    `json:"exit_code"`
-	// Dump is what was left of a program that a fatal signal has ended, if Options.Dumps asks for it.
+	// Dump describes the state of a program that a fatal signal ended, if Options.Dumps requests it.
 	Dump *Dump `json:"dump,omitempty"`
 	// Kind is crash (a fatal signal), panic (a language's own report), sanitizer, or exit (a main process that
 	// ended though it should run on).
@@ -115,9 +115,9 @@ type Probe struct {
 	AfterHealNs int64  `json:"after_heal_ns,omitempty"`
 	ExitCode    int    `json:"exit_code"`
 	Output      string `json:"output,omitempty"`
-	// Cause is what Output says of a run that leaves its model, where the engine knows that.
+	// Cause is the cause that Output describes, for a run that leaves its model, if the engine knows it.
 	Cause *failure.Cause `json:"cause,omitempty"`
-	// Scrapes are what an alerts check found.
+	// Scrapes lists the findings of an alerts check.
 	Scrapes []world.Scraped `json:"scrapes,omitempty"`
 }
 
@@ -130,7 +130,7 @@ type DriverEnd struct {
 	Signal   string `json:"signal,omitempty"`
 	// Said is the last line of its log, if it did not end well.
 	Said string `json:"said,omitempty"`
-	// Hidden is what it looked for without success although the machine has it, in words with the remedy.
+	// Hidden names a file or folder that it looked for without success although the machine has it, with the remedy.
 	Hidden string `json:"hidden,omitempty"`
 	// Silent says that a driver of the user's own, with what it started, reported nothing. False where the engine does not know which process reported.
 	Silent bool `json:"silent,omitempty"`
@@ -172,7 +172,7 @@ type Outcome struct {
 	DecisionsNs []int64 `json:"decisions_ns,omitempty"`
 	// Switches are the first MaxSwitches decisions to switch a thread in the midst of its own code.
 	Switches []Switch `json:"switches,omitempty"`
-	// Draws are those that Options.Draws asked for, and DrawsLost counts further ones, beyond what is kept.
+	// Draws lists the draws that Options.Draws requested, and DrawsLost counts further ones, which were not kept.
 	Draws     []tape.Draws    `json:"draws,omitempty"`
 	DrawsLost uint64          `json:"draws_lost,omitempty"`
 	History   []history.Event `json:"history,omitempty"`
@@ -209,14 +209,14 @@ type Outcome struct {
 	Log        []LogLine         `json:"log,omitempty"`
 	LogLost    uint64            `json:"log_lost,omitempty"` // lines after those that are kept
 	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
-	// Behaviour is what the engine saw, if Options.Behaviour asks for it. Judging a run adds to it.
+	// Behaviour holds the engine's observations, if Options.Behaviour requests them. Judging a run adds to it.
 	coverage.Behaviour
-	// Moments are what programs under test did at which a fault could show a bug, if Options.Moments asks for them; nil where the engine
-	// does not know them.
+	// Moments lists the actions of programs under test at which a fault could show a bug, if Options.Moments requests
+	// them; nil if the engine does not know them.
 	Moments *moments.Record `json:"moments,omitempty"`
 	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
 	Code []blocks.Hits `json:"code,omitempty"`
-	// Programs are those that nodes under test executed, in the order in which they were first met.
+	// Programs lists the programs that nodes under test executed, in the order in which they were first seen.
 	Programs []Program `json:"programs,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex, or size and date of a file that was not hashed
 	// (filedigest.Of). A base folder that was listed, whose
@@ -239,7 +239,7 @@ const MaxLater = 64
 type NotUp struct {
 	Node string `json:"node"`
 	Why  string `json:"why"`
-	// State is what Why says, in a word; empty for a server that was never ready.
+	// State summarises Why in a word; empty for a server that was never ready.
 	State string `json:"state,omitempty"`
 	// Said are the last lines that its main process wrote, of a server that was never ready.
 	Said []string `json:"said,omitempty"`

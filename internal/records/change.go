@@ -1,6 +1,6 @@
 package records
 
-// Change is what became of a failure from one code to another.
+// Change says how a failure differs between two codes.
 type Change string
 
 // Changes.

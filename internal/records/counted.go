@@ -9,8 +9,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// Counted is what the runs of a worker were checked for, and which faults they had: all of its runs of a test, on a code in an environment, until then. So
-// the latest one of a worker stands for its earlier ones, and those of several workers add up.
+// Counted counts the checks and faults of all runs that a worker has made so far of a test, on a code in an
+// environment. So the latest Counted of a worker includes its earlier ones, and those of several workers add up.
 type Counted struct {
 	AtMs       int64           `json:"at_ms"`
 	Runs       uint64          `json:"runs"`
@@ -107,7 +107,7 @@ type Superseded struct {
 	workers map[string]*Worker
 }
 
-// SupersededPrefix is that of the records that later ones may stand for.
+// SupersededPrefix matches the records that later ones may replace.
 var SupersededPrefix = store.AnyOf(kindCounted+"/", kindWorker+"/")
 
 // Take takes in an entry.

@@ -2,7 +2,7 @@ package records
 
 import "slices"
 
-// Finding is what a failure means to people who work on the newest code of its test.
+// Finding classifies a failure for people who work on the newest code of its test.
 type Finding string
 
 // Findings.

@@ -31,7 +31,7 @@ type LiveInput struct {
 // LiveTest names the test that is a handler of a live process.
 func LiveTest(node, handler string) string { return "live/" + node + "/" + handler }
 
-// Signature is what failures that are the same one have in common.
+// Signature returns the common identity of failures that are the same.
 func (f *LiveFailure) Signature() string { return strings.TrimSpace(f.What + " " + f.Where) }
 
 // Identity is the failure, but for the test.

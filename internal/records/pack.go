@@ -242,7 +242,7 @@ func unpack(value []byte, f func(*Span)) error {
 // isPack reports whether the value of a span's entry is a pack.
 func isPack(value []byte) bool { return bytes.HasPrefix(value, []byte(packMagic)) }
 
-// SpanPrefix is that of all spans.
+// SpanPrefix is the prefix of all spans.
 const SpanPrefix = kindSpan + "/"
 
 // Packer finds which spans of a database to pack: those that ended before a time.
@@ -259,7 +259,7 @@ type blockOf struct {
 	n   uint64
 }
 
-// packBlock is what is known of a block.
+// packBlock holds the entries of a block.
 type packBlock struct {
 	spans   map[uint64]Span
 	singles []store.Entry

@@ -115,7 +115,7 @@ func read1(t *testing.T, s store.Store) (list []store.Entry) {
 	return list
 }
 
-// packing is what someone who packs does, step by step.
+// packing packs a database step by step.
 type packing struct {
 	s    store.Store
 	add  []store.Entry

@@ -8,7 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// Page is what a run of a failure looks like, so that it can be seen where nobody can make the run: a report page with its story, space-time diagram and logs.
+// Page refers to a report page of a failure's run, with its story, space-time diagram and logs, so that people can see
+// it where nobody can repeat the run.
 type Page struct {
 	Of     store.Digest `json:"of"`   // the failure's file whose run it shows
 	File   store.Digest `json:"file"` // the blob with the page, of at most MaxPageBytes

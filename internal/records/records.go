@@ -30,10 +30,10 @@ func idOf(kind string, parts ...string) ID {
 	return ID(hex.EncodeToString(h.Sum(nil)[:8]))
 }
 
-// TestID is that of a test, by its stable name: a changed configuration is another definition of the same test.
+// TestID returns the id of a test, by its stable name: a changed configuration is another definition of the same test.
 func TestID(name string) ID { return ID(failure.TestID(name)) }
 
-// FailureID is that of a failure of a test.
+// FailureID returns the id of a failure of a test.
 func FailureID(test ID, signature string) ID { return ID(failure.IDIn(string(test), signature)) }
 
 // Property is one of a test.
@@ -78,7 +78,7 @@ type Commit struct {
 	Parents []string `json:"parents,omitempty"`
 }
 
-// Env is what runs ran on.
+// Env identifies the engine, build and machine of a run.
 type Env struct {
 	Engine       string   `json:"engine"`
 	Bloodhound   string   `json:"bloodhound"`
@@ -126,7 +126,7 @@ type Kept struct {
 	Name   string `json:"name"`
 	// Search is the search.Entry, with tape and provenance: strategy, parents, mutation, why it was kept.
 	Search json.RawMessage `json:"entry"`
-	// Features are those that its run reached and that the worker did not know, as Found has them.
+	// Features lists the features that its run reached and that the worker did not know, in the form of Found.
 	Features string `json:"features,omitempty"`
 }
 
@@ -195,7 +195,7 @@ const (
 	Varies     = "varies"     // runs of the tape differ
 )
 
-// Replay is what running a failure's tape on a code in an environment gave.
+// Replay is the result of replaying a failure's tape on a code in an environment.
 type Replay struct {
 	Code   ID     `json:"code"`
 	Env    ID     `json:"env"`
@@ -213,7 +213,7 @@ const (
 	Ignored      = "ignored"
 )
 
-// Note is what a person says of a failure. The latest one with a State decides it.
+// Note is a person's remark on a failure. The latest one with a State decides the failure's state.
 type Note struct {
 	By    string `json:"by"`
 	Text  string `json:"text,omitempty"`
@@ -250,7 +250,8 @@ func (r *Request) ID() ID {
 	return idOf("request", r.Kind, string(r.Test), string(r.Failure), r.By, fmt.Sprint(r.AtMs), r.Good, r.Bad)
 }
 
-// revision is what a request may call a commit: names, digits, and how far before them. It is no option of git.
+// revision matches the names that a request may use for a commit: names, digits, and how far before them. None is an
+// option of git.
 var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]{0,199}$`)
 
 // Check reports what keeps workers from doing what a request asks for.
@@ -280,7 +281,7 @@ const (
 // NotBuilt is the result of a commit that cannot be run, beside those of a Replay.
 const NotBuilt = "not built"
 
-// Bisected is which commit introduced a failure, or fixed it.
+// Bisected names the commit that introduced a failure, or fixed it.
 type Bisected struct {
 	What    string     `json:"what"`    // Introduced or FixedBy
 	Commits []Named    `json:"commits"` // one of which did it; most often one
@@ -298,7 +299,7 @@ type Named struct {
 	Subject string `json:"subject"`
 }
 
-// AtCommit is what a commit does in the run of a failure.
+// AtCommit is the result of a failure's run at a commit.
 type AtCommit struct {
 	Named
 	Result string `json:"result"` // as of a Replay, or NotBuilt
@@ -362,7 +363,7 @@ const (
 	kindSwept     = "swept"
 )
 
-// CommitPrefix is that of all commits.
+// CommitPrefix is the prefix of all commits.
 const CommitPrefix = kindCommit
 
 // Prefixes of all tests and all failures.
@@ -374,7 +375,7 @@ const (
 // FailuresOf is the prefix of the failures of a test.
 func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
 
-// Prefixes are those of the records that a worker of a test reads; effort asks for spans, too.
+// Prefixes returns the prefixes of the records that a worker of a test reads; effort adds spans.
 func Prefixes(test, code ID, effort bool) []string {
 	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindPage, test) + "/", key(kindCorpus, test),
 		key(kindDistil, test), key(kindFound, test, code) + "/"}
@@ -384,10 +385,10 @@ func Prefixes(test, code ID, effort bool) []string {
 	return list
 }
 
-// RequestPrefixes are those of what people ask workers for, and of the answers.
+// RequestPrefixes returns the prefixes of people's requests to workers, and of the answers.
 func RequestPrefixes() []string { return []string{kindRequest + "/", kindDone + "/", PausePrefix} }
 
-// PausePrefix is that of all pauses.
+// PausePrefix is the prefix of all pauses.
 const PausePrefix = kindPause
 
 func key(kind string, ids ...ID) string {

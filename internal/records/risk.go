@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Confidence is that of the bounds that View gives.
+// Confidence is the confidence level of the bounds that View computes.
 const Confidence = 0.95
 
 // Risk bounds the chance that the next run of a random tape shows something of a class that was not seen before.
@@ -25,7 +25,7 @@ type Risk struct {
 	News  uint64  // those that showed something new
 	After uint64  // those behind the last of them
 	Bound float64 // 1 if nothing is known
-	// Not is why there is no bound; empty if there is one.
+	// Not says why there is no bound; empty if there is one.
 	Not string
 }
 
@@ -44,7 +44,8 @@ func RunsFor(risk float64, news uint64) uint64 {
 	return uint64(math.Ceil(math.Log((k+1)*(k+2)/(1-Confidence)) / risk))
 }
 
-// Risks are those of all classes in the efforts of a code, of all environments together, in the order of their names, AnyFeature first.
+// Risks returns the risks of all classes in the efforts on a code, over all environments, in the order of their names,
+// AnyFeature first.
 func (t *TestView) Risks(code ID) []Risk {
 	spans := t.holdout(code)
 	varying := uint64(0)
@@ -88,7 +89,7 @@ func (t *TestView) Risks(code ID) []Risk {
 	return risks
 }
 
-// Risk is that of one class; nil if no run of a holdout looked for it.
+// Risk returns the risk of one class, or nil if no run of a holdout looked for it.
 func (t *TestView) Risk(code ID, class string) *Risk {
 	list := t.Risks(code)
 	if i := slices.IndexFunc(list, func(r Risk) bool { return r.Class == class }); i >= 0 {

@@ -27,7 +27,7 @@ type Span struct {
 	Seq  uint64 // of the worker, for the test, code and environment
 	AtMs int64  // its end
 	Ms   int64  // how long it took, in real time
-	// Phase is what the runs were for.
+	// Phase is the purpose of the runs.
 	Phase string
 	// From and To are the states of the corpus before and after: sums of the digests of features.
 	From, To State
@@ -37,7 +37,7 @@ type Span struct {
 	Events   uint64
 	Lost     uint64 // runs that the machine or the engine failed
 	Varying  uint64 // runs that cannot be made again
-	// Classes are what the runs of a holdout have shown, in the order of their names.
+	// Classes counts the findings of the runs of a holdout, in the order of their names.
 	Classes []Class
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Standing is what is known of a failure with regard to the codes that were tried.
+// Standing classifies a failure by its results on the codes on which it was tried.
 type Standing string
 
 const (
@@ -19,7 +19,7 @@ const (
 	Unclear Standing = "unclear"
 )
 
-// Cell is what is known of a failure at a place.
+// Cell summarises the results of a failure at a place.
 type Cell struct {
 	Result string // Reproduced, Clean, Diverged, Varies
 	AtMs   int64
@@ -171,7 +171,7 @@ func (f *FailureView) Bisected(what string) (latest *Bisected) {
 	return latest
 }
 
-// State is what people say of a failure: the latest note with a state decides.
+// State returns the state that people gave a failure: the latest note with a state decides.
 func (f *FailureView) State() string {
 	state, at := Open, int64(-1)
 	for _, n := range f.Notes {

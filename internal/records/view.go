@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// View is what a database says, read from its entries.
+// View is the content of a database, read from its entries.
 type View struct {
 	Tests    map[ID]*TestView
 	Codes    map[ID]*Code
@@ -41,7 +41,7 @@ type identity [16]byte
 // Place is where runs were made.
 type Place struct{ Code, Env ID }
 
-// TestView is what is known of a test.
+// TestView collects the records of a test.
 type TestView struct {
 	ID          ID
 	Name        string
@@ -53,7 +53,7 @@ type TestView struct {
 	Distilled   map[ID]*Distilled // by code: that of the most entries, the latest of these
 }
 
-// Effort is what was done with a code in an environment.
+// Effort collects the work on a code in an environment.
 type Effort struct {
 	Phases   map[string]*Sum
 	Features map[uint64]Discovery
@@ -120,7 +120,7 @@ type WorkerSpan struct {
 	Span
 }
 
-// FailureView is what is known of a kind of failure.
+// FailureView collects the records of a kind of failure.
 type FailureView struct {
 	failure.Failure
 	// Files are the records of it, in no order: found by several workers, and shrunk.
@@ -193,10 +193,11 @@ var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, 
 	kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindCounted: 4, kindSwept: 0,
 	kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
 
-// taken is what a record has done to a view: whether it says something new, and whether its entry came for the first time.
+// taken is the effect of a record on a view: whether it adds something new, and whether its entry came for the first
+// time.
 type taken struct{ news, held bool }
 
-// all is that of most records, which come for the first time and say something.
+// all is the effect of most records, which come for the first time and add something new.
 var all = taken{true, true}
 
 // take takes in a record. ok is whether it could be read.
@@ -347,7 +348,8 @@ func (t *TestView) Canary() bool {
 	return d != nil && d.Canary
 }
 
-// DistilledFor is what is known of the corpus on a code, or else on the code on which it was distilled last: nil if it never was.
+// DistilledFor returns the distilled corpus for a code, or else for the code on which it was distilled last, or nil if
+// it never was.
 func (t *TestView) DistilledFor(code ID) *Distilled {
 	best := t.Distilled[code]
 	if best != nil {
@@ -481,7 +483,7 @@ func (e *Effort) find(f *Found) {
 	}
 }
 
-// State is that of all that was found.
+// State returns the state of all features that were found.
 func (e *Effort) State() (s State) {
 	for id := range e.Features {
 		s = s.With(id)
@@ -489,7 +491,7 @@ func (e *Effort) State() (s State) {
 	return s
 }
 
-// Runs are those of all phases.
+// Runs counts the runs of all phases.
 func (e *Effort) Runs() (n uint64) {
 	for _, s := range e.Phases {
 		n += s.Runs

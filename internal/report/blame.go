@@ -36,7 +36,8 @@ const blameNs = 2_000_000_000
 // maxHints bounds the hints of each kind.
 const maxHints = 4
 
-// hints are what may be to blame for a violation, what is not the system first: as long as that is in question, the system is too.
+// hints lists possible causes of a violation, those outside the system first: as long as they are possible, the system
+// need not be at fault.
 func hints(s *StoryOf) (list []hint) {
 	operations, met := storyOperations(s)
 	for _, some := range [][]hint{configurationHints(s), bloodhoundHints(s), driverHints(s, operations), diskHints(s, operations, met)} {
@@ -206,7 +207,7 @@ type disk struct {
 // sought is a file that a node looked for after a fault, and that was not there.
 type sought struct{ path, text string }
 
-// followed is what is known of a file so far.
+// followed is the state of a file so far.
 type followed struct {
 	wrote    *record.DiskChange // the last write
 	writes   []*record.DiskChange

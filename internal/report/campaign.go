@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// CampaignOf is what the reports of a campaign are made from.
+// CampaignOf is the input of a campaign's reports.
 type CampaignOf struct {
 	Name       string // of the world
 	Bloodhound string // version of the program
@@ -69,7 +69,7 @@ func (c *CampaignOf) ownUnknown() []string {
 	})
 }
 
-// troubles are what keeps a campaign as a whole from proving anything, apart from its properties.
+// troubles lists the reasons, apart from properties, why a campaign as a whole proves nothing.
 func (c *CampaignOf) troubles() []string {
 	t := c.Totals
 	var list []string
@@ -110,7 +110,7 @@ var campaignTemplate = sync.OnceValue(func() *template.Template {
 	}).Parse(campaignText))
 })
 
-// campaignView is what the template shows.
+// campaignView is the data of the template.
 type campaignView struct {
 	*CampaignOf
 	Class, Judgement string

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// CommentOf is what a comment on a change is made from.
+// CommentOf is the input of a comment on a change.
 type CommentOf struct {
 	Totals    *explore.Totals
 	Status    explore.Status
@@ -20,7 +20,7 @@ type CommentOf struct {
 	Arguments string // name the project on a command line, with a space before them
 	TookNs    int64
 	BudgetNs  int64 // 0 is none
-	// Stories are those of the failures that were found, in their order.
+	// Stories holds the stories of the failures that were found, in order.
 	Stories []StoryOf
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// CoverageOf is what a coverage report is made from.
+// CoverageOf is the input of a coverage report.
 type CoverageOf struct {
 	Name       string // the world's
 	Bloodhound string // version of the program
@@ -30,7 +30,7 @@ type CoverageOf struct {
 	Binaries   []*BinaryOf
 }
 
-// BinaryOf is what is known of one binary.
+// BinaryOf describes the coverage of one binary.
 type BinaryOf struct {
 	explore.CodeTotal
 	Names   *code.Names // nil if the file cannot be read any more
@@ -89,7 +89,7 @@ func (b *BinaryOf) title() string {
 	return b.Path
 }
 
-// titles are those of binaries, each another one.
+// titles returns the titles of binaries, each of them unique.
 func titles(binaries []*BinaryOf) []string {
 	times := map[string]int{}
 	for _, b := range binaries {
@@ -106,7 +106,7 @@ func titles(binaries []*BinaryOf) []string {
 	return list
 }
 
-// watched is what all binaries of a report that are watched have together.
+// watched returns the totals of all binaries of a report that are watched.
 func (c *CoverageOf) watched() (covered, total, programs, off int) {
 	watched, not := map[string]bool{}, map[string]bool{}
 	for _, b := range c.Binaries {
@@ -126,7 +126,7 @@ func (c *CoverageOf) watched() (covered, total, programs, off int) {
 	return covered, total, len(watched), off
 }
 
-// units is what a report counts.
+// units names the units that a report counts.
 func (c *CoverageOf) units() string {
 	var words []string
 	for _, b := range c.Binaries {
@@ -173,7 +173,7 @@ func (b *BinaryOf) count(f *code.Function) (covered int) {
 	return covered
 }
 
-// sourceFile is what is known of the lines of a source file: for each line with code, whether any code of that line ran.
+// sourceFile records, for each line with code of a source file, whether any of that code ran.
 type sourceFile struct {
 	name  string
 	here  string // its path on this machine, empty if it is not here
@@ -423,7 +423,7 @@ type sourceView struct {
 	Lines          []sourceLine
 }
 
-// Numbers are those of all lines, one a line.
+// Numbers returns the numbers of all lines, one a line.
 func (s *sourceView) Numbers() string {
 	var b strings.Builder
 	for i := range s.Lines {
@@ -627,7 +627,7 @@ func groupOf(f *code.Function) string {
 	return f.File
 }
 
-// afterBracket is what follows the first bracket of a name: type arguments have slashes of their own.
+// afterBracket returns a name from its first bracket on: type arguments have slashes of their own.
 func afterBracket(name string) string {
 	if i := strings.IndexAny(name, "[({"); i >= 0 {
 		return name[i:]

@@ -150,7 +150,7 @@ func TestCoverageOfStrippedPrograms(t *testing.T) {
 	}
 }
 
-// edges are those of a module of a program, with the file that says what they stand for, if there is one.
+// edges returns the edges of a program's module, with the file that names them, if there is one.
 func edges(path, symbols, file string, total int, ran ...uint32) blocks.Hits {
 	m := &blocks.Module{Symbols: symbols}
 	if symbols == "" {

@@ -61,7 +61,7 @@ func crashStory(b *strings.Builder, s *StoryOf) {
 	}
 }
 
-// crashWhy is what a signal was raised for, with the address.
+// crashWhy returns the reason for a signal, with the address.
 func crashWhy(d *record.Dump) string {
 	if d.Address == "" {
 		return d.Why

@@ -18,7 +18,7 @@ import (
 // DiagramFormat names what NewDiagramSink writes.
 const DiagramFormat = "diagram"
 
-// Message is what one node sent to another in one call.
+// Message describes the bytes that one node sent to another in one call.
 type Message struct {
 	From      string `json:"from"`
 	To        string `json:"to"`
@@ -88,7 +88,7 @@ type sent struct {
 	left   int64 // bytes of the message that were not read
 }
 
-// gram is what equal datagrams have in common.
+// gram identifies equal datagrams.
 type gram struct {
 	from, to string
 	bytes    int64

@@ -22,8 +22,8 @@ const (
 	MaxLogBytes = 32 << 20
 )
 
-// Evidence is what verdicts on a run are made of: its history, the results of its probes, its faults, its logs. With it a failure
-// can be judged again without running.
+// Evidence holds the input for verdicts on a run: its history, the results of its probes, its faults and its logs. With
+// it, a failure can be judged again without running.
 type Evidence struct {
 	Version int    `json:"evidence_version"`
 	ID      string `json:"id"`   // of the failure

@@ -14,14 +14,14 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Explanation is why a run came to its failure: how likely that was from each moment on, the choice that made it so, and the nearest run
-// without it.
+// Explanation says why a run came to its failure: how likely that was from each moment on, the choice that made it so,
+// and the nearest run without it.
 type Explanation struct {
 	Hash string `json:"hash"` // trace hash of the run that is explained
 	cause.Result
 	// Decided are the choices that were made at the jump, other than the default.
 	Decided []Decided `json:"decided,omitempty"`
-	// Faults are those that began at the jump.
+	// Faults lists the faults that began at the jump.
 	Faults []fault.Injection `json:"faults,omitempty"`
 	Pair   *Pair             `json:"pair,omitempty"`
 }

@@ -81,12 +81,13 @@ type Failure struct {
 	Hash      string         `json:"hash"` // trace hash
 	Events    uint64         `json:"events"`
 	VirtualNs int64          `json:"virtual_ns"`
-	// Files are those of a check.Judged: digests of the files that the run opened, names in the folders that it listed.
+	// Files is the Files of a check.Judged: digests of the files that the run opened, and names in the folders that it
+	// listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`
 	// Driver is the SHA-256 digest of the driver program of the run (see record.Outcome).
 	Driver string `json:"driver,omitempty"`
-	// Tree is what the project's folder had when the failure was stored.
+	// Tree records the content of the project's folder when the failure was stored.
 	Tree *filetree.Tree `json:"tree,omitempty"`
 	// System is the operating system, and Commit the one of the project's folder, if it has one.
 	System string      `json:"system,omitempty"`
@@ -114,7 +115,7 @@ type Smallest struct {
 	Files     map[string]string `json:"files,omitempty"`
 	Machine   string            `json:"machine,omitempty"`
 	Driver    string            `json:"driver,omitempty"`
-	// Tree is what the project's folder had, if that is not the Tree of the Failure.
+	// Tree records the content of the project's folder, if it differs from the Tree of the Failure.
 	Tree   *filetree.Tree `json:"tree,omitempty"`
 	Shrunk shrink.Shrunk  `json:"shrunk"`
 }
@@ -155,7 +156,7 @@ func NewFailure(test, version, config string, spec *world.Spec, o *check.Judged,
 // FailurePath is where the run of a failure is kept in a state folder, by the Name of its files.
 func FailurePath(state, name string) string { return filepath.Join(state, "failures", name+".json") }
 
-// Name is that of the files of the failure's run. An earlier version has named them by the id that it gave.
+// Name names the files of the failure's run. An earlier version named them by its own id of the failure.
 func (f *Failure) Name() string { return cmp.Or(f.FormerID, f.Failure.Name()) }
 
 // Path is where the failure lies in a state folder.
@@ -202,7 +203,7 @@ func Write(path string, f *Failure) error {
 	return WriteFile(path, b)
 }
 
-// Content is what the file of a failure has.
+// Content returns the content of the failure's file.
 func (f *Failure) Content() ([]byte, error) {
 	b, err := json.MarshalIndent(f, "", "  ")
 	return append(b, '\n'), err

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
-// focus is what a page about a violation is centred on: the operations that its evidence names, and its time.
+// focus is the centre of a page about a violation: the operations that its evidence names, and its time.
 type focus struct {
 	atNs       int64
 	operations []history.Operation // of the whole run
@@ -122,8 +122,8 @@ func Nearness(o *check.Judged, v check.Verdict) func(ns int64) int64 {
 	return newFocus(o, v).distance
 }
 
-// shownOperations are those of the window, the nearest ones if there are more than a page shows; those in conflict
-// come in any case.
+// shownOperations returns the operations in the window, the nearest ones if there are more than a page shows. Those in
+// conflict are always shown.
 func (f *focus) shownOperations(o *check.Judged, limit int) (shown []history.Operation, left int) {
 	keep := nearest[history.Operation]{limit: limit}
 	outside := 0
@@ -155,7 +155,7 @@ func (f *focus) shownLogs(lines []record.LogLine, limit int) (shown []record.Log
 
 func abs(n int64) int64 { return max(n, -n) }
 
-// clients are those of some operations, in order of their names.
+// clients returns the clients of some operations, sorted by name.
 func clients(ops []history.Operation) []string {
 	var names []string
 	for _, op := range ops {

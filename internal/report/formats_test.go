@@ -141,7 +141,7 @@ func TestChromeFlowsAndCounters(t *testing.T) {
 	}
 }
 
-// shivizEvent is what ShiViz' default parser takes for an event.
+// shivizEvent matches an event as ShiViz' default parser does.
 var shivizEvent = regexp.MustCompile(`(?m)^(.*)\n(\S*) (\{.*\})$`)
 
 // Every host counts its own events without a gap, and who reads a message knows all that its sender knew.

@@ -31,8 +31,9 @@ const momentsHelp = "with --ps, --files, --logs, --sockets, --cat, --core, ..."
 
 const replayCommand = "bloodhound replay "
 
-// Moments are what a person looks at first in a failing run, in virtual time: the last thing that was good, the faults that may be the cause, the
-// operation that shows the violation, and the violation. There are none where no command makes the run again from a stored failure.
+// Moments lists the first places to look at in a failing run, in virtual time: the last success, the faults that may be
+// the cause, the operation that shows the violation, and the violation. It is empty if no command replays the run from
+// a stored failure.
 func (s *StoryOf) Moments() (list []Moment) {
 	run, ok := strings.CutPrefix(s.Replay, replayCommand)
 	if !ok {

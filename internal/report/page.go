@@ -33,7 +33,7 @@ const (
 	pageLineRunes  = 400
 )
 
-// PageOf is what the page of a failure is made from.
+// PageOf is the input of a failure's page.
 type PageOf struct {
 	StoryOf
 	Bloodhound string // version of the program
@@ -87,7 +87,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(functions).Parse(pageText))
 })
 
-// pageView is what the template shows.
+// pageView is the data of the template.
 type pageView struct {
 	*PageOf
 	Promise, Happened string
@@ -143,7 +143,7 @@ type decisionView struct {
 	At string // empty if it is not known
 }
 
-// crashView is what is left of a program that crashed.
+// crashView describes a program that crashed.
 type crashView struct {
 	*record.Crash
 	Why, Debugger, Core string
@@ -223,7 +223,7 @@ func faultsFirst(o *check.Judged) []decisionView {
 	return sorted
 }
 
-// crash is what is left of a program, if the violation is about its end.
+// crash describes the program that crashed, if the violation is about its end.
 func (p *PageOf) crash() *crashView {
 	c := p.Crash()
 	if c == nil {
@@ -340,7 +340,7 @@ func (p *PageOf) logs(f *focus, lanes map[string]int) (list []logView, left int)
 	return list, left
 }
 
-// requestText is what an operation asked for.
+// requestText describes the request of an operation.
 func requestText(op *history.Operation) string {
 	text := strings.TrimSpace(op.Op + " " + op.Key)
 	if op.Expect != "" {

@@ -144,7 +144,7 @@ func powerOfTen(e int) string {
 	return fmt.Sprintf("10^%d ms", e)
 }
 
-// plots are those of a campaign, as far as its data is known.
+// plots returns the plots of a campaign, as far as it has data.
 func (c *CampaignOf) plots() (list []plotView) {
 	t := c.Totals
 	if n := len(t.Curve.Points); n > 1 {

@@ -49,7 +49,7 @@ func repeats(keys []string) (list []repeated) {
 	return list
 }
 
-// numbers are what differs between lines that say the same again: times, terms, addresses.
+// numbers matches the parts that differ between repeated lines: times, terms, addresses.
 var numbers = regexp.MustCompile(`0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+`)
 
 // alike is a text without what differs between repetitions.

@@ -565,7 +565,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	return c
 }
 
-// campaignHints are what to do after a campaign without a failure.
+// campaignHints suggests commands after a campaign without a failure.
 func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, arguments string) []Hint {
 	harsh := Hint{fmt.Sprintf("bloodhound explore%s %s", arguments, c.Remedy), "add " + listed(c.Missing, screenMissing)}
 	longer := Hint{fmt.Sprintf("bloodhound explore%s --seeds %d", arguments, max(10*t.Runs, 100)), "search longer"}
@@ -732,7 +732,7 @@ func (c *Screen) unready(list []record.NotUp) {
 	}
 }
 
-// helpless are what to do where nothing works.
+// helpless suggests commands when nothing works.
 func helpless(arguments string) []Hint {
 	return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "all the programs' output"},
 		{"bloodhound doctor", "what this machine lacks"},

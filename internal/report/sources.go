@@ -72,7 +72,7 @@ func (s *Sources) ownModules() map[string]string {
 	return s.modules
 }
 
-// goProgram is what a program of Go says of itself.
+// goProgram holds the build information of a Go program.
 type goProgram struct {
 	version string // of Go
 	module  string // its own module, or the path of its main package
@@ -141,7 +141,7 @@ func (s *Sources) find(name string, g *goProgram) string {
 	return try(filepath.Join(s.GoModules, "golang.org", "toolchain@v0.0.1-"+g.version+".linux-amd64", "src", name))
 }
 
-// afterSlash is what follows a version: the path in the module.
+// afterSlash returns the path in the module, which follows the version.
 func afterSlash(file string) string {
 	if i := strings.IndexByte(file, '/'); i >= 0 {
 		return file[i:]

@@ -33,7 +33,7 @@ const (
 	StoryOperations    = 8  // that the evidence names
 )
 
-// StoryOf is what a story of a violation is made of.
+// StoryOf is the input of a violation's story.
 type StoryOf struct {
 	Spec    *world.Spec
 	Outcome *check.Judged

@@ -504,7 +504,7 @@ func Verdicts(w io.Writer, list []check.Verdict) error {
 	return err
 }
 
-// nature is what kind of property a verdict is about, and how often it was looked at.
+// nature names the kind of a verdict's property, and says how often it was judged.
 func nature(v check.Verdict) string {
 	if v.Probes == 1 {
 		return fmt.Sprintf(" (%s, judged once)", v.Kind)

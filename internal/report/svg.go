@@ -180,7 +180,7 @@ func (p *PageOf) overviewMessage(d *chart.Drawing, m *Message, f *focus, lanes m
 		x(m.SentNs), y(from), x(m.ReadNs), y(to))
 }
 
-// when is what the page's script places a mark of the timeline by.
+// when returns the attributes by which the page's script places a mark of the timeline.
 func when(fromNs, toNs int64) string { return fmt.Sprintf(`data-a="%d" data-b="%d"`, fromNs, toNs) }
 
 // preferConflict bounds the clients that are drawn; those whose operations are in conflict come in any case.

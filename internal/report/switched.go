@@ -25,10 +25,11 @@ type named struct {
 	names  *code.Names
 }
 
-// SwitchesOf are those of a run.
+// SwitchesOf returns the switches of a run.
 func SwitchesOf(o *check.Judged) *Switches { return &Switches{o, map[string]*named{}} }
 
-// Says is what a decision means, and when it was made, where the run does not say that of all decisions. Of any other decision it is empty.
+// Says explains a decision about a switch, and says when it was made unless the run says that of all decisions. It
+// returns "" for any other decision.
 func (w *Switches) Says(decision int) string {
 	o := w.of
 	stream, before := o.Decisions[decision].Stream, 0

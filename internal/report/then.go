@@ -10,8 +10,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Then is what the project's folder had when the run of a failure was stored, as far as that is known. It is nil if a file of the folder that the
-// run read has changed: then there is another build to run, which may need files that it came with.
+// Then returns the content of the project's folder when the run of a failure was stored, as far as it is known. It
+// returns nil if a file of the folder that the run read has changed since then: the folder now holds another build,
+// which may need files that came with it.
 func (f *Failure) Then() *filetree.Tree {
 	top := strings.TrimSuffix(f.Spec.Dir, "/") + "/"
 	then := &filetree.Tree{Folders: map[string]string{}, Unlooked: true}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -96,19 +97,25 @@ type Begin struct {
 	StartNs int64 `json:"start_ns,omitempty"`
 }
 
-// Work is one run to be made.
-type Work struct {
-	Spec    *world.Spec
-	Cut     *world.Cut // what was left out of the Spec; nil is nothing
-	Tape    tape.Tape
-	Options engine.Options
-	Until   record.Position
-	// FromBoot asks for a run that begins at no snapshot and takes none.
-	FromBoot bool
+// Request asks for a run.
+type Request struct {
+	search.Candidate
+	// Cut is what the run leaves out of the Spec; nil is nothing.
+	Cut *world.Cut `json:"cut,omitempty"`
+	// Until stops the run after this many events, if it is not 0; its properties are not judged then.
+	Until uint64 `json:"until,omitempty"`
 	// Along asks for snapshots along the run, for tapes that differ from this one late. There is one at the end of setup in any case.
-	Along bool
-	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one.
-	PartNs int64
+	Along bool `json:"along,omitempty"`
+}
+
+// Play requests a run of a tape.
+func Play(t tape.Tape) Request { return Request{Candidate: search.Candidate{Tape: t}} }
+
+// Work is a Request with all that a run needs. The Request's Cut was applied to the Spec.
+type Work struct {
+	Request
+	Spec    *world.Spec
+	Options engine.Options
 }
 
 // A snapshot for Work.PartNs is taken earlier than that by partEarlyNs, or by partEarlySteps time steps of the world if they are more: a world
@@ -170,7 +177,7 @@ func (s *Snapshots) Do(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
 
 func (s *Snapshots) try(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
 	if w.FromBoot || s.None {
-		j, err := Do(e, w.Spec, w.Tape, w.Options, w.Until)
+		j, err := Do(e, w.Spec, w.Tape, w.Options, record.At(w.Until))
 		return j, Begin{}, err
 	}
 	s.Complete(e)
@@ -209,8 +216,8 @@ func (s *Snapshots) fork(w *Work) (*Run, Begin) {
 
 // advance runs a world to its end, and takes snapshots.
 func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) error {
-	r.until = w.Until
-	until := engine.Until{Position: w.Until, TimeNs: w.Spec.EndNs}
+	r.until = record.At(w.Until)
+	until := engine.Until{Position: r.until, TimeNs: w.Spec.EndNs}
 	take := func(ready bool) (cost time.Duration) {
 		began := time.Now()
 		s.take(e, r.World, w, ready, time.Duration(begin.SavedNs)+began.Sub(r.began))
@@ -262,7 +269,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 			last, pause = time.Now(), max(time.Duration(betweenNs), betweenTimes*cost)
 		}
 	}
-	return r.Advance(w.Until)
+	return r.Advance(r.until)
 }
 
 // latest is the last snapshot of those that a run may begin at.
@@ -270,7 +277,7 @@ func (s *Snapshots) latest(w *Work) (best *snapshot) {
 	keys := map[bool]string{true: w.key(true), false: w.key(false)}
 	for _, o := range s.list {
 		if o.key == keys[o.ready] && (o.moments || !w.Options.Moments) && (best == nil || o.event > best.event) &&
-			(w.Until.Event == 0 || o.event < w.Until.Event) && (w.Spec.EndNs == 0 || o.ns < w.Spec.EndNs) && o.world.Follows(w.Tape) {
+			(w.Until == 0 || o.event < w.Until) && (w.Spec.EndNs == 0 || o.ns < w.Spec.EndNs) && o.world.Follows(w.Tape) {
 			best = o
 		}
 	}

@@ -104,6 +104,13 @@ func (w *toy) Close() error {
 	return nil
 }
 
+// work asks for a run of a tape, with what set adds.
+func work(spec *world.Spec, t tape.Tape, set func(*runner.Work)) *runner.Work {
+	w := &runner.Work{Request: runner.Play(t), Spec: spec}
+	set(w)
+	return w
+}
+
 // Whatever tapes are run in whatever order, each run is the one from its boot; and they begin where they may.
 func TestSnapshotsChangeNoRun(t *testing.T) {
 	e := &toys{slow: true}
@@ -112,7 +119,7 @@ func TestSnapshotsChangeNoRun(t *testing.T) {
 	later := 0
 	check := func(tp tape.Tape, along bool) runner.Begin {
 		t.Helper()
-		got, began, err := s.Do(e, &runner.Work{Spec: spec, Tape: tp, Along: along})
+		got, began, err := s.Do(e, work(spec, tp, func(w *runner.Work) { w.Along = along }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +171,7 @@ func TestSnapshotsBeforeAMoment(t *testing.T) {
 	for _, atNs := range []int64{1000 * stepNs, 2000*stepNs + 1, 3000*stepNs + stepNs/2, 4000*stepNs - 1} {
 		for seed := range uint64(3) {
 			tp := tape.FromReady(1, 2).Behind(atNs, seed)
-			got, began, err := s.Do(e, &runner.Work{Spec: spec, Tape: tp, PartNs: atNs})
+			got, began, err := s.Do(e, work(spec, tp, func(w *runner.Work) { w.PartNs = atNs }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,11 +202,12 @@ func TestSnapshotsOfCutWorlds(t *testing.T) {
 		{&world.Cut{Idle: []string{"n1"}}, 0},
 		{&world.Cut{Idle: []string{"n1"}, EndNs: 100}, toySetup},
 	} {
-		if _, began, err := s.Do(e, &runner.Work{Spec: c.cut.Apply(&world.Spec{}), Cut: c.cut, Tape: tape.Tape{Seed: 1}}); err != nil || began.Event != c.want {
+		w := work(c.cut.Apply(&world.Spec{}), tape.Tape{Seed: 1}, func(w *runner.Work) { w.Cut = c.cut })
+		if _, began, err := s.Do(e, w); err != nil || began.Event != c.want {
 			t.Errorf("%d: begins at %d: %v", i, began.Event, err)
 		}
 	}
-	if j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Until: record.At(5)}); err != nil ||
+	if j, began, err := s.Do(e, work(&world.Spec{}, tape.Tape{Seed: 1}, func(w *runner.Work) { w.Until = 5 })); err != nil ||
 		began.Event != 0 || j.Events != 5 {
 		t.Errorf("a run that ends within setup begins at %d and has %d events: %v", began.Event, j.Events, err)
 	}
@@ -218,7 +226,7 @@ func TestNoSnapshots(t *testing.T) {
 		e := &toys{fails: c.fails, full: c.full}
 		s := &runner.Snapshots{}
 		for range 3 {
-			j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Along: true})
+			j, began, err := s.Do(e, work(&world.Spec{}, tape.Tape{Seed: 1}, func(w *runner.Work) { w.Along = true }))
 			if err != nil || began.Event != 0 || j.Events != toyEvents {
 				t.Errorf("%s: %v, begins at %d, %d events", name, err, began.Event, j.Events)
 			}
@@ -235,7 +243,7 @@ func TestSnapshotsGiveWay(t *testing.T) {
 		e := &toys{most: 1}
 		s := &runner.Snapshots{}
 		for i := range 3 {
-			j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: uint64(i)}, FromBoot: fromBoot && i > 0})
+			j, began, err := s.Do(e, work(&world.Spec{}, tape.Tape{Seed: uint64(i)}, func(w *runner.Work) { w.FromBoot = fromBoot && i > 0 }))
 			if err != nil || began.Event != 0 || j.Events != toyEvents {
 				t.Errorf("run %d: %v, begins at %d", i, err, began.Event)
 			}
@@ -265,7 +273,7 @@ func TestSnapshotsHaveABudget(t *testing.T) {
 		var began runner.Begin
 		for seed := range uint64(3) {
 			for _, tp := range []tape.Tape{{Seed: 1}, tape.FromReady(1, 10+seed), {Seed: 20 + seed}} {
-				j, b, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tp, Along: name == "one"})
+				j, b, err := s.Do(e, work(&world.Spec{}, tp, func(w *runner.Work) { w.Along = name == "one" }))
 				if err != nil || j.Events != toyEvents {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -275,7 +283,7 @@ func TestSnapshotsHaveABudget(t *testing.T) {
 			}
 		}
 		// It measures those of the last run
-		if _, _, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 50}, Until: record.At(5)}); err != nil {
+		if _, _, err := s.Do(e, work(&world.Spec{}, tape.Tape{Seed: 50}, func(w *runner.Work) { w.Until = 5 })); err != nil {
 			t.Fatal(err)
 		}
 		if e.open > c.open || began.Event != c.began || (s.Refused != nil) != c.fails {

@@ -16,7 +16,7 @@ import (
 const (
 	maxAlone   = 8  // faults that are tried alone
 	aloneTries = 96 // runs
-	// aloneShare is what part of the budget they may take, one in so many. It is part of that of all leaps.
+	// aloneShare is the divisor of their share of the budget. That share is part of the share of all leaps.
 	aloneShare = 16
 	fewFaults  = 3 // that are moved together
 )

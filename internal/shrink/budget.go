@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// budget is what a search may use, and has used.
+// budget holds the limits of a search, and its use so far.
 type budget struct {
 	ctx     context.Context // ends with the time
 	maxRuns int             // 0 is no bound, as of the others
@@ -19,7 +19,7 @@ type budget struct {
 	cpu  time.Duration
 }
 
-// part is which part of the budget is used up: 1 is all of it.
+// part returns the part of the budget that is used up; 1 means all of it.
 func (b *budget) part() float64 {
 	used := 0.0
 	if b.maxRuns > 0 {
@@ -34,7 +34,7 @@ func (b *budget) part() float64 {
 	return used
 }
 
-// ofOneRun is which part of the budget a run takes, as those did that were made.
+// ofOneRun returns the part of the budget that a run takes, estimated from earlier runs.
 func (b *budget) ofOneRun() float64 { return b.part() / float64(max(b.runs, 1)) }
 
 // spent reports whether the budget is used up.
@@ -62,11 +62,11 @@ const (
 	stageShare = 3
 	idleShare  = 10
 	leastIdle  = 10 // runs
-	// proofShare is what part of the budget at most is kept for the proof that no single decision can go: one in so many, and if that is too
-	// little, leastProof.
+	// proofShare is the divisor of the largest share of the budget that is reserved for the proof that no single
+	// decision can go. If that share is too small, leastProof runs are reserved.
 	proofShare = 8
 	leastProof = 16
-	// leapShare is what part leaps may take.
+	// leapShare is the divisor of the share of leaps.
 	leapShare = 4
 )
 

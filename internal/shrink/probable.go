@@ -62,7 +62,7 @@ func (p needs) failed(gone, all []string) {
 	}
 }
 
-// copied is what is known, to be supposed more of.
+// copied returns a copy, to which further assumptions can be added.
 func (p needs) copied() needs {
 	c := make(needs, len(p))
 	for name, v := range p {

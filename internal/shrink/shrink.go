@@ -47,7 +47,7 @@ type Result struct {
 	Shrunk
 }
 
-// Shrunk is what a search came to.
+// Shrunk is the result of a search for a smaller run.
 type Shrunk struct {
 	From Size `json:"from"`
 	To   Size `json:"to"`
@@ -72,7 +72,8 @@ var (
 // MaxRounds bounds how often all stages are gone through; each but the last has made the run smaller.
 const MaxRounds = 8
 
-// slack is what a run may take beyond the failure while other things are taken away, which may make it later.
+// slackNs is the time, in ns, by which a run may exceed the failure while things are removed, since that may delay the
+// failure.
 const slackNs = 250_000_000
 
 // Shrink makes the run of a Case smaller. The error is ErrGone, ErrBare, ErrVaries, or one of the first run's.

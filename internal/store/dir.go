@@ -208,7 +208,7 @@ func places(c Cursor) map[string]place {
 // readAhead is how many segments are read while the caller takes the entries of others.
 const readAhead = 4
 
-// part is what was read of a segment.
+// part is the part of a segment that was read.
 type part struct {
 	at      int64
 	entries []Entry

@@ -90,7 +90,8 @@ func (l *Layered) copies(ctx context.Context) bool {
 
 func (l *Layered) String() string { return l.shared.String() + " behind " + l.local.String() }
 
-// Trouble is why the local database does not take what was added, and why the shared one is away; nil where it is not so.
+// Trouble says why the local database does not take what was added, and why the shared one is away; nil where it is not
+// so.
 func (l *Layered) Trouble() (local, shared error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

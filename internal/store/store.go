@@ -63,7 +63,7 @@ func (d Digest) Valid() bool {
 	return err == nil && len(b) == sha256.Size && strings.ToLower(string(d)) == string(d)
 }
 
-// BlobInfo is what a list of blobs says of each.
+// BlobInfo describes a blob in a list of blobs.
 type BlobInfo struct {
 	Digest    Digest    `json:"digest"`
 	SizeBytes int64     `json:"size_bytes"` // as it is stored, compressed perhaps

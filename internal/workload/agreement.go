@@ -111,7 +111,7 @@ func below(lines []string) string {
 	return "\n" + strings.Join(lines, "\n")
 }
 
-// answer is what one node says: nothing, something that does not match the pattern, or something to compare.
+// answer is the answer of one node: nothing, something that does not match the pattern, or something to compare.
 type answer struct {
 	text    string
 	silent  error

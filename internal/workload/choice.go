@@ -19,7 +19,7 @@ const (
 	defaultHigh = 99
 )
 
-// defaultKeyPattern is that of an operation without one.
+// defaultKeyPattern is the key pattern of an operation that has none.
 const defaultKeyPattern = "key-{random:0-9}"
 
 // dice are the draws of one operation: a pure function of (seed, client, k), whatever other clients do, so that what

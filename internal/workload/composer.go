@@ -40,7 +40,7 @@ var (
 	anytimeGaps = []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 5 * time.Second}
 )
 
-// plan is what one run of a template does; the whole plan is drawn before the first command starts.
+// plan lists the commands of one run of a template. The whole plan is drawn before the first command starts.
 type plan struct {
 	first     string        // the command that runs before all others, if any
 	singleton string        // the only driver of this run; empty is a mix of the others

@@ -55,7 +55,7 @@ func newEtcd(w *world.Workload) (dialect, error) {
 func (e *etcdDialect) targets() int           { return len(e.bases) }
 func (e *etcdDialect) node(target int) string { return e.bases[target].host }
 
-// etcdReply is what replies to all requests have in common, and what some add. Numbers of 64 bits are texts.
+// etcdReply holds the fields of all replies, and those that some replies add. 64-bit numbers are strings.
 type etcdReply struct {
 	Header struct {
 		Revision string `json:"revision"`

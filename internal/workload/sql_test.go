@@ -16,8 +16,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// answer is what a fake database does with a statement: "" is done, "close" ends the connection, "error CODE" is an error
-// message, "fatal CODE" one before the connection ends.
+// fakeDatabase is a database whose answer to a statement is chosen by answer: "" succeeds, "close" ends the connection,
+// "error CODE" is an error message, and "fatal CODE" is one after which the connection ends.
 type fakeDatabase struct {
 	answer func(statement string) string
 	mu     sync.Mutex

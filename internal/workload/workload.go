@@ -167,7 +167,7 @@ type settings struct {
 	schedule [][]scheduled   // by client; without one, operations are drawn
 }
 
-// dialect is what http and redis drivers do not share.
+// dialect is the part of a driver that differs between http and redis.
 type dialect interface {
 	// targets is the number of servers that an operation may go to.
 	targets() int
@@ -208,7 +208,7 @@ const (
 
 var spreads = []string{spreadFirst, spreadRoundRobin, spreadClient, spreadHash, spreadFailover}
 
-// driverKind is what Validate knows of a driver.
+// driverKind holds the facts about a driver that Validate checks.
 type driverKind struct {
 	operations []string // lower case
 	names      string   // the same for people

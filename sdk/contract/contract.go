@@ -1,4 +1,4 @@
-// Package contract runs one suite of checks against a fake and against what it stands for, so that a fake that lies is found.
+// Package contract runs the same checks against a fake and against the real dependency, to find where the fake differs.
 //
 //	func TestFakeOrders(t *testing.T) {
 //		contract.Test(t, contract.Transactions(sql.LevelSerializable),
@@ -22,36 +22,37 @@ import (
 
 var flagDeps = flag.String("sdk.deps", "all", "where contracts are checked: all, fake, real, or names of places, separated by commas")
 
-// Clause is one thing that a dependency promises.
+// Clause is one promise of a dependency.
 type Clause[D any] struct {
 	Name string
 	// Check returns how the dependency breaks the clause, or nil.
 	Check func(D) error
 }
 
-// Place is where a dependency is: a fake, or what it stands for.
+// Place is one implementation of a dependency: the fake or the real one.
 type Place[D any] struct {
 	Name string
 	Real bool
-	// Missing returns why the dependency is not on this machine, or nothing if it is. Nil means that it always is.
+	// Missing returns why the dependency is not available on this machine, or "" if it is. Nil means that it always is.
 	Missing func() string
-	// With calls play once, with a dependency that has nothing of other clauses in it.
+	// With calls play once, with a dependency that holds no data of other clauses.
 	With func(t testing.TB, play func(D))
 }
 
-// Report is what a comparison found.
+// Report lists the results of a comparison.
 type Report struct {
 	// Broken has a line for each clause that a place breaks.
 	Broken []string
-	// Absent has a line for each place that was asked for and is not on this machine.
+	// Absent has a line for each place that deps names but this machine lacks.
 	Absent []string
-	// Kept counts the clauses that a place keeps, by its name.
+	// Kept counts the clauses that each place keeps, by the place's name.
 	Kept map[string]int
 	real bool // something real was there
 }
 
-// Test fails if a place breaks a clause. It skips the test, after all places that are there have been checked, if none of them is
-// real: clauses that only a fake keeps prove nothing of what it stands for. With -sdk.deps=fake that is what was asked for.
+// Test fails if a place breaks a clause. It checks every available place and then skips the test if none of them is
+// real: clauses that only a fake keeps say nothing about the real dependency. With -sdk.deps=fake the test is not
+// skipped.
 func Test[D any](t *testing.T, clauses []Clause[D], places ...Place[D]) {
 	t.Helper()
 	r, err := Compare(t, *flagDeps, clauses, places...)
@@ -66,7 +67,7 @@ func Test[D any](t *testing.T, clauses []Clause[D], places ...Place[D]) {
 	t.Log(r.String())
 }
 
-// String says how many clauses each place keeps.
+// String lists how many clauses each place keeps.
 func (r *Report) String() string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(r.Kept)) {
@@ -75,7 +76,8 @@ func (r *Report) String() string {
 	return strings.Join(append(list, r.Absent...), "\n")
 }
 
-// Compare checks the clauses at the places that deps names, as the flag -sdk.deps does. The error says what is wrong with the arguments.
+// Compare checks the clauses at the places that deps names, like the flag -sdk.deps. It returns an error if the
+// arguments are invalid.
 func Compare[D any](t testing.TB, deps string, clauses []Clause[D], places ...Place[D]) (*Report, error) {
 	t.Helper()
 	chosen, err := choose(deps, places)

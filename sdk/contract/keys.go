@@ -11,14 +11,14 @@ import (
 // KeyValues is a store of keys and values, such as Redis.
 type KeyValues interface {
 	Get(key string) (value string, found bool, err error)
-	// Keys are those that begin with a prefix, in any order.
+	// Keys returns the keys with a prefix, in any order.
 	Keys(prefix string) ([]string, error)
 	Put(key, value string) error
-	// PutFor has the key expire after a time.
+	// PutFor puts a value that expires after ttl.
 	PutFor(key, value string, ttl time.Duration) error
-	// Delete reports whether the key was there.
+	// Delete removes a key and reports whether it existed.
 	Delete(key string) (bool, error)
-	// Swap puts a value if the key has the old one, and reports whether it has. An old value of nil is no key.
+	// Swap puts value if the key holds old, and reports whether it did. A nil old stands for a missing key.
 	Swap(key string, old *string, value string) (bool, error)
 	// Sleep lets time pass for the store.
 	Sleep(time.Duration)
@@ -27,7 +27,7 @@ type KeyValues interface {
 // shortly is how long keys live that are to expire, and late when they must have.
 const shortly, late = 50 * time.Millisecond, 500 * time.Millisecond
 
-// Keys are the clauses of a store of keys and values.
+// Keys returns the clauses of a store of keys and values.
 func Keys() []Clause[KeyValues] {
 	return []Clause[KeyValues]{
 		{"the last value put is read", func(s KeyValues) error {

@@ -10,32 +10,35 @@ import (
 // Log is a log to which entries are appended and that groups of consumers read, such as a topic of Kafka with one partition, or a stream of Redis.
 type Log interface {
 	Append(value string) error
-	// Next gives up to n entries, from the beginning of the log on, that no consumer of the group has got; under AcksUpTo a
-	// consumer that takes over from another one begins with the first that is not acknowledged. It does not wait for some.
+	// Next returns up to n entries, oldest first, that no consumer of the group has received yet. Under AcksUpTo, a
+	// consumer that takes over from another one starts with the first unacknowledged entry. Next does not wait for
+	// entries.
 	Next(group, consumer string, n int) ([]Entry, error)
-	// Again gives up to n entries that the consumer has got and not acknowledged, as after its restart.
+	// Again returns up to n entries that the consumer has received but not acknowledged, as it would ask for after a
+	// restart.
 	Again(group, consumer string, n int) ([]Entry, error)
-	// Acknowledge is called by the consumer that has got the entries.
+	// Acknowledge marks entries as processed. Only the consumer that received them calls it.
 	Acknowledge(group string, entries ...Entry) error
 }
 
-// Entry is one of a Log. Its ID is the log's own.
+// Entry is one entry of a Log. The log chooses its ID.
 type Entry struct{ ID, Value string }
 
-// Acks is what a log knows of the entries that a group has acknowledged.
+// Acks says how a log tracks the acknowledgements of a group.
 type Acks uint8
 
 const (
-	// AcksUpTo is one position for a group: an acknowledgement covers the entries before it, too, and one consumer of the group
-	// reads at a time, as those of consumer groups of Kafka read a partition
+	// AcksUpTo keeps one position for each group: acknowledging an entry also acknowledges all entries before it, and
+	// one consumer of the group reads at a time, as in a consumer group of Kafka with one partition
 	// (https://kafka.apache.org/documentation/#intro_consumers).
 	AcksUpTo Acks = iota
-	// AcksEach is each entry by itself: the consumers of a group share the entries, as those of groups of Redis' streams
-	// (https://redis.io/docs/latest/develop/data-types/streams/).
+	// AcksEach tracks each entry separately: the consumers of a group share the entries, as in consumer groups of Redis
+	// streams (https://redis.io/docs/latest/develop/data-types/streams/).
 	AcksEach
 )
 
-// Logs are the clauses of a Log: those that all keep, and those of what it knows of acknowledgements.
+// Logs returns the clauses of a Log: those that every log keeps, and those that depend on how it tracks
+// acknowledgements.
 func Logs(acks Acks) []Clause[Log] {
 	all := []Clause[Log]{
 		{"entries come in the order in which they were appended", func(l Log) error {

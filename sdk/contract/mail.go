@@ -14,11 +14,12 @@ import (
 // Mail is a server of SMTP (RFC 5321) that accepts mail for anyone in the domain contract.test.
 type Mail struct {
 	Address string // host:port
-	// Box returns the bodies of the messages to a recipient, in any order, with lines that end with "\n". Each clause has recipients of its own.
+	// Box returns the bodies of the messages to a recipient, in any order, with lines that end in "\n". Each clause
+	// uses its own recipients.
 	Box func(recipient string) ([]string, error)
 }
 
-// Mails are the clauses of a server of SMTP.
+// Mails returns the clauses of an SMTP server.
 func Mails() []Clause[Mail] {
 	send := func(m Mail, body string, to ...string) error {
 		return smtp.SendMail(m.Address, nil, "sender@contract.test", to, []byte("Subject: contract\r\n\r\n"+body))
@@ -61,7 +62,8 @@ func Mails() []Clause[Mail] {
 	}
 }
 
-// talk sends lines and compares the codes of the answers; 500 stands for 502, too (RFC 5321, 4.2.4), and 0 asks for no answer.
+// talk sends lines and compares the codes of the answers; 500 also stands for 502 (RFC 5321, 4.2.4), and 0
+// expects no answer.
 // Then the connection ends. It returns a function that adds what was found afterwards.
 func talk(m Mail, steps ...any) func(...error) error {
 	err := func() error {

@@ -22,7 +22,7 @@ import (
 // Nothing else below contract.test exists.
 type Names struct{ Address string } // host:port
 
-// Resolutions are the clauses of a server of DNS.
+// Resolutions returns the clauses of a DNS server.
 func Resolutions() []Clause[Names] {
 	ctx := context.Background()
 	over := func(network string, n Names) *net.Resolver {

@@ -12,15 +12,15 @@ import (
 type Objects interface {
 	Put(key string, body []byte) error
 	Get(key string) (body []byte, found bool, err error)
-	// Range gives the bytes from one offset to another, which is not part of it.
+	// Range returns the bytes from offset from up to, but not including, offset to.
 	Range(key string, from, to int64) ([]byte, error)
-	// Delete succeeds also if there is no object.
+	// Delete succeeds even if the object does not exist.
 	Delete(key string) error
-	// List gives the first n keys that begin with a prefix and are greater than after, in the order of their bytes.
+	// List returns the first n keys that have the prefix and sort after the key after, in byte order.
 	List(prefix, after string, n int) ([]string, error)
 }
 
-// Buckets are the clauses of a store of objects.
+// Buckets returns the clauses of an object store.
 func Buckets() []Clause[Objects] {
 	return []Clause[Objects]{
 		{"what was put last is read, whole", func(o Objects) error {

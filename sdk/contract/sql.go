@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// SQL is a Database that is a table of a server of SQL with two columns, k (the primary key) and v. Both are compared byte by
-// byte: bytea in PostgreSQL, VARBINARY in MySQL.
+// SQL implements Database with a table of an SQL server that has two columns, k (the primary key) and v. The server
+// must compare both byte by byte: bytea in PostgreSQL, VARBINARY in MySQL.
 type SQL struct {
 	DB    *sql.DB
 	Table string
-	// Dollar has placeholders written $1 as in PostgreSQL, and not ?.
+	// Dollar writes placeholders as $1, as PostgreSQL does, instead of ?.
 	Dollar bool
-	// Levels are other names for levels: MySQL has no sql.LevelSnapshot, and PostgreSQL calls it sql.LevelRepeatableRead.
+	// Levels maps levels to those that the server offers instead: MySQL has no sql.LevelSnapshot, and PostgreSQL calls
+	// it sql.LevelRepeatableRead.
 	Levels map[sql.IsolationLevel]sql.IsolationLevel
 }
 
-// Begin implements Database. Each transaction has a connection of its own.
+// Begin implements Database. Each transaction uses its own connection.
 func (s *SQL) Begin(level sql.IsolationLevel) (Tx, error) {
 	if other, ok := s.Levels[level]; ok {
 		level = other

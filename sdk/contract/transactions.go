@@ -13,7 +13,8 @@ type Database interface {
 	Begin(sql.IsolationLevel) (Tx, error)
 }
 
-// Tx is a transaction of a Database. After an error of any call but Rollback it may only be rolled back.
+// Tx is a transaction of a Database. After any call but Rollback has returned an error, the only valid call is
+// Rollback.
 type Tx interface {
 	Get(key string) (value string, found bool, err error)
 	Keys(prefix string) ([]string, error) // sorted
@@ -40,9 +41,10 @@ var anomalies = []anomaly{
 	{"write skew", sql.LevelSerializable, writeSkew},
 }
 
-// Transactions are the clauses of a Database that offers these levels: what a transaction is, which anomalies each level
-// excludes, and that those that it allows happen: a fake that is too strict hides bugs. Levels are sql.LevelReadCommitted,
-// sql.LevelSnapshot and sql.LevelSerializable; it panics at others.
+// Transactions returns the clauses of a Database that offers these levels: what a transaction guarantees, which
+// anomalies each level excludes, and that the anomalies it allows do happen, because a fake that is too strict hides
+// bugs. The levels are sql.LevelReadCommitted, sql.LevelSnapshot and sql.LevelSerializable; Transactions panics at
+// others.
 func Transactions(levels ...sql.IsolationLevel) (list []Clause[Database]) {
 	if len(levels) == 0 {
 		panic("contract: Transactions needs levels")

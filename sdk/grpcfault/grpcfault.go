@@ -1,8 +1,8 @@
-// Package grpcfault has calls and streams of gRPC fail as package sdk decides, by interceptors of clients and servers. Besides
-// lost requests and answers, a service may answer the status codes of its catalogue, and codes that breach its contract, which
-// are a class of their own.
+// Package grpcfault makes gRPC calls and streams fail, by interceptors of clients and servers; package sdk decides
+// when. Requests and answers may be lost, and a service may answer with a status code from its catalogue, or with one
+// that breaches its contract, which counts separately.
 //
-// It is a module of its own, so that package sdk does not depend on gRPC.
+// It is a separate module, so that package sdk does not depend on gRPC.
 package grpcfault
 
 import (
@@ -24,35 +24,38 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/grpcfault/internal/methods"
 )
 
-// Method is unary calls that fail alike.
+// Method selects unary calls that fail alike.
 type Method struct {
-	// Name is that of a method, "/shop.Payments/Charge"; of all methods of a service, "/shop.Payments/*"; or "*", all. The most specific one counts.
+	// Name is the full name of a method, "/shop.Payments/Charge"; "/shop.Payments/*" for all methods of a service; or
+	// "*" for all. The most specific one applies.
 	Name string
-	// Operation is its name in the ledger, such as "charge".
+	// Operation names these calls in the ledger, such as "charge".
 	Operation string
 	sdk.Rates
 	Answers []Answer
 }
 
-// Stream is streams that fail alike.
+// Stream selects streams that fail alike.
 type Stream struct {
-	// Name and Operation are as those of a Method.
+	// Name and Operation have the same meaning as in Method.
 	Name, Operation string
 	// Rates are of the stream as a whole, but for Late and Twice: it is never opened, or it is handled to its end, which is lost.
 	sdk.Rates
-	// Send and Receive are of each message. The stream breaks before it is sent, or before or after it is received. They have no
-	// Late and Twice, and Send no After: to send a message says nothing about whether it arrives.
+	// Send and Receive apply to each message. The stream breaks before the message is sent, or before or after it is
+	// received. Late and Twice are invalid here, and so is After in Send: sending a message does not tell whether it
+	// arrives.
 	Send, Receive sdk.Rates
 	Answers       []Answer
 }
 
-// Answer is a status that the service may answer in place of success.
+// Answer is a status that the service may return instead of success.
 type Answer struct {
 	Code    codes.Code
 	Message string
-	// Before and After are the probabilities that it is answered before the call is handled, which then does not happen, and after.
+	// Before is the probability that the service answers so without handling the call, After that it handles the call
+	// first.
 	Before, After float64
-	// Breach says that the service's contract has no such answer.
+	// Breach marks an answer that the service's contract excludes.
 	Breach bool
 }
 
@@ -104,7 +107,8 @@ func streaming(service string, source sdk.Source, streams []Stream) methods.Tabl
 	return ps
 }
 
-// status is what a failed call answers: one of the catalogue, or what gRPC reports of a connection that ends.
+// status returns the status of a failed call: an answer of the catalogue, or the one that gRPC reports for a broken
+// connection.
 func (p *point) status(c sdk.Call) *status.Status {
 	if c.Answer >= 0 {
 		return status.New(p.answers[c.Answer].Code, p.answers[c.Answer].Message)
@@ -132,8 +136,8 @@ func (p *point) failure(c sdk.Call) error {
 	return &failure{c.Error(s.Err()), s}
 }
 
-// UnaryClient intercepts the unary calls of a client, which fail by the list, as source decides. service is its name in the
-// ledger. It panics at methods that cannot be.
+// UnaryClient intercepts the unary calls of a client. They fail at the rates in list, as source decides. service names
+// the dependency in the ledger. UnaryClient panics if a method is invalid.
 func UnaryClient(service string, source sdk.Source, list ...Method) grpc.UnaryClientInterceptor {
 	ps := unary(service, source, list)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -195,7 +199,7 @@ func silent(opts []grpc.CallOption) []grpc.CallOption {
 	})
 }
 
-// UnaryServer intercepts the unary calls that a server handles, as UnaryClient does.
+// UnaryServer intercepts the unary calls that a server handles; see UnaryClient.
 func UnaryServer(service string, source sdk.Source, list ...Method) grpc.UnaryServerInterceptor {
 	ps := unary(service, source, list)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
@@ -225,8 +229,8 @@ func UnaryServer(service string, source sdk.Source, list ...Method) grpc.UnarySe
 	}
 }
 
-// StreamClient intercepts the streams of a client, which fail by the streams given, as source decides. service is its name in the
-// ledger. It panics at streams that cannot be.
+// StreamClient intercepts the streams of a client. They fail at the rates in streams, as source decides. service names
+// the dependency in the ledger. StreamClient panics if a stream is invalid.
 func StreamClient(service string, source sdk.Source, streams ...Stream) grpc.StreamClientInterceptor {
 	ps := streaming(service, source, streams)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
@@ -332,8 +336,8 @@ func (s *clientStream) RecvMsg(m any) error {
 	return err
 }
 
-// StreamServer intercepts the streams that a server handles, as StreamClient does. Send has no meaning here: messages of a server
-// are lost at its clients, by their Receive.
+// StreamServer intercepts the streams that a server handles; see StreamClient. Send has no meaning here: to lose
+// messages of a server, set Receive at its clients.
 func StreamServer(service string, source sdk.Source, streams ...Stream) grpc.StreamServerInterceptor {
 	for _, s := range streams {
 		if s.Send != (sdk.Rates{}) {

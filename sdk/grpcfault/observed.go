@@ -11,19 +11,20 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
-// Observed gives methods the rates of what a service answered in production. from is the JSON that a grpccount.Counter serves,
-// whose operations are those of the methods.
+// Observed sets the rates of methods from what a service answered in production. from is the JSON that a
+// grpccount.Counter serves, with the same operations.
 //
-// Lost calls become the rates Before and After. Documented failures and undocumented codes become Answers, the latter as
-// breaches. An answer that a method has with the same code keeps its message. What production has not seen gets the rate 0. Late,
-// Twice, Slow and Delay, which counts do not show, stay.
+// Lost calls become the rates Before and After. Documented failures and undocumented codes become Answers, the latter
+// as breaches. An Answer that a method already lists for the code keeps its message. Whatever production has not seen
+// gets the rate 0. Late, Twice, Slow and Delay keep their values, since the counts do not show them.
 //
-// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8
-// of the calls. A rate is of the calls that the kinds before it leave. A client cannot know whether a call that failed was
-// handled: half of the share is Before, half After, each at least 0.05.
+// The rate of each kind of fault is its share of the operation's calls, but at least 0.05. If the rates add up to more
+// than 0.8, they are scaled down in proportion. Kinds are tried in order, so a rate applies to the calls that the kinds
+// before it leave. A client cannot know whether a failed call was handled, so half of the share goes to Before and half
+// to After, each at least 0.05.
 //
-// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other
-// rates: there is nothing to play.
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test
+// sets no other rates, because then there is nothing to inject.
 func Observed(from io.Reader, list ...Method) ([]Method, error) {
 	list = slices.Clone(list)
 	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer, bool) {
@@ -31,7 +32,7 @@ func Observed(from io.Reader, list ...Method) ([]Method, error) {
 	})
 }
 
-// ObservedStreams gives streams their rates as Observed does methods. Send and Receive stay.
+// ObservedStreams does for streams what Observed does for methods. Send and Receive keep their values.
 func ObservedStreams(from io.Reader, list ...Stream) ([]Stream, error) {
 	list = slices.Clone(list)
 	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer, bool) {

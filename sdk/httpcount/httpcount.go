@@ -1,6 +1,7 @@
-// Package httpcount counts, in a program in production, what HTTP services answer, and which answers breach their contracts. It
-// passes every request and answer through and injects nothing. Package httpfault reads the counts and has a test play what they
-// have. This package imports nothing outside the standard library and this module, and not package testing.
+// Package httpcount counts what HTTP services answer to a program in production, and which answers breach their
+// contracts. It passes every request and answer through and injects nothing. Package httpfault reads the counts, so
+// that a test injects the same failures. This package imports only the standard library and this module, and does not
+// import package testing.
 package httpcount
 
 import (
@@ -19,16 +20,17 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/routes"
 )
 
-// Operation is requests that are counted together, and what the service documents about their answers.
+// Operation selects the requests that are counted together, and states what the service documents about their answers.
 type Operation struct {
-	// Name is that of the operation in the counts, such as "charge", and of the Operation of an httpfault.Route.
+	// Name identifies the operation in the counts, such as "charge". It matches the Operation of an httpfault.Route.
 	Name string
-	// Pattern is that of http.ServeMux, such as "POST /charges/{order}"; the most specific one counts.
+	// Pattern is a pattern of http.ServeMux, such as "POST /charges/{order}". The most specific one applies.
 	Pattern string
-	// Statuses are all that the service documents, those of success included. Documented ones of 400 and above count as failures,
-	// and those that are not here as breaches.
+	// Statuses lists every status that the service documents, including success. Documented ones from 400 on count as
+	// failures, and undocumented ones as breaches.
 	Statuses []int
-	// JSON says that a documented answer of 200 to 299, but for 204 and 205, has a body that is one value of JSON. A body that is not counts as a breach.
+	// JSON says that documented answers from 200 to 299, except 204 and 205, have a body that is one JSON value. Any
+	// other body counts as a breach.
 	JSON bool
 }
 
@@ -39,7 +41,7 @@ const (
 	maxKeptBytes = 64 << 10
 )
 
-// Counter counts calls of operations. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
+// Counter counts calls of operations and serves the counts as JSON (http.Handler). It is safe for concurrent use.
 type Counter struct {
 	all        counts.Counter
 	operations routes.Table[operation]
@@ -51,7 +53,7 @@ type operation struct {
 	json       bool
 }
 
-// New makes a Counter. It panics at operations that cannot be.
+// New makes a Counter. It panics if an operation is invalid.
 func New(operations ...Operation) *Counter {
 	c := &Counter{all: counts.Counter{By: "httpcount"}}
 	for _, o := range operations {
@@ -76,8 +78,8 @@ func New(operations ...Operation) *Counter {
 	return c
 }
 
-// Transport makes requests by next (http.DefaultTransport if it is nil), and counts those of the operations. A call that the
-// program itself cancels does not count; one whose deadline passes is lost.
+// Transport makes requests by next (http.DefaultTransport if it is nil) and counts the ones that belong to an
+// operation. A call that the program itself cancels does not count; one whose deadline passes counts as lost.
 func (c *Counter) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -130,7 +132,7 @@ func (o *operation) answered(r *http.Request, answer *http.Response) {
 	answer.Body = &body{ReadCloser: answer.Body, at: o, status: status, ctx: r.Context(), parse: parse}
 }
 
-// body is that of an answer, and is judged once: when it ends, breaks or is closed.
+// body is the body of an answer. It is judged once: when it ends, breaks or is closed.
 type body struct {
 	io.ReadCloser
 	at     *operation
@@ -180,8 +182,8 @@ func (b *body) parses(whole bool) bool {
 	return !wrong
 }
 
-// ServeHTTP answers with the counts so far as JSON (http.Handler).
+// ServeHTTP answers with the counts so far, as JSON (http.Handler).
 func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.all.ServeHTTP(w, r) }
 
-// MarshalJSON gives the counts so far (json.Marshaler).
+// MarshalJSON returns the counts so far (json.Marshaler).
 func (c *Counter) MarshalJSON() ([]byte, error) { return c.all.MarshalJSON() }

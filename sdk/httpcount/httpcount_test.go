@@ -51,7 +51,7 @@ func services(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read is what a counter serves.
+// read returns the counts that a counter serves.
 func read(t *testing.T, counter *httpcount.Counter) counts.Counts {
 	t.Helper()
 	w := httptest.NewRecorder()

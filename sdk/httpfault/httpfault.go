@@ -1,6 +1,6 @@
-// Package httpfault has requests over HTTP fail as package sdk decides: a client's by Transport, a server's by Handler. Besides
-// lost requests and answers, a service may give the answers of its catalogue, which it documents, and answers that breach its
-// contract, which are a class of their own.
+// Package httpfault makes HTTP requests fail: Transport at a client, Handler at a server; package sdk decides when.
+// Requests and answers may be lost, and a service may give an answer from its catalogue, which it documents, or one
+// that breaches its contract, which counts separately.
 package httpfault
 
 import (
@@ -17,26 +17,27 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/routes"
 )
 
-// Route is requests that fail alike.
+// Route selects requests that fail alike.
 type Route struct {
-	// Pattern is that of http.ServeMux, such as "POST /charges/{order}"; the most specific one counts.
+	// Pattern is a pattern of http.ServeMux, such as "POST /charges/{order}". The most specific one applies.
 	Pattern string
-	// Operation is its name in the ledger, such as "charge".
+	// Operation names these requests in the ledger, such as "charge".
 	Operation string
 	sdk.Rates
-	// CutBody is the probability that the body of an answer ends in its middle with an error.
+	// CutBody is the probability that the body of an answer ends halfway with an error.
 	CutBody float64
 	Answers []Answer
 }
 
-// Answer is what a service may answer in place of success.
+// Answer is an answer that a service may give instead of success.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
-	// Before and After are the probabilities that it is given before the request is handled, which then does not happen, and after.
+	// Before is the probability that the service answers so without handling the request, After that it handles the
+	// request first.
 	Before, After float64
-	// Breach says that the service's contract has no such answer.
+	// Breach marks an answer that the service's contract excludes.
 	Breach bool
 }
 
@@ -69,8 +70,8 @@ func prepare(name string, source sdk.Source, list []Route) *routes.Table[route] 
 	return f
 }
 
-// Transport makes requests by next (http.DefaultTransport if it is nil) that fail by the routes, as source decides. name is that
-// of the service in the ledger. It panics at routes that cannot be.
+// Transport makes requests by next (http.DefaultTransport if it is nil). They fail at the rates of the routes, as
+// source decides. name names the service in the ledger. Transport panics if a route is invalid.
 func Transport(next http.RoundTripper, name string, source sdk.Source, routes ...Route) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -186,8 +187,9 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Handler handles requests by next. Requests fail by the routes, as source decides: a lost one ends its connection without an
-// answer. name is that of the service in the ledger. Late and Twice have no meaning for a server, which panics at them.
+// Handler handles requests by next. They fail at the rates of the routes, as source decides: a lost request ends its
+// connection without an answer. name names the service in the ledger. Handler panics at Late and Twice, which have no
+// meaning for a server.
 func Handler(next http.Handler, name string, source sdk.Source, routes ...Route) http.Handler {
 	for _, r := range routes {
 		if r.Late != 0 || r.Twice != 0 {

@@ -12,23 +12,24 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
-// unparsable is the answer that Observed gives in place of a body that was not JSON. Bodies are not recorded in production.
+// unparsable is the body that Observed uses for answers that were not JSON. Production does not record bodies.
 var unparsable = Answer{Header: http.Header{"Content-Type": {"application/json"}}, Body: "<html>"}
 
-// Observed gives routes the rates of what a service answered in production. from is the JSON that an httpcount.Counter serves,
-// whose operations are those of the routes.
+// Observed sets the rates of routes from what a service answered in production. from is the JSON that an
+// httpcount.Counter serves, with the same operations.
 //
-// Lost calls become the rates Before and After, and cut bodies CutBody. Documented failures, undocumented statuses and bodies
-// that are not JSON become Answers, the latter two as breaches. An answer that a route has with the same status keeps its header
-// and body; others have none, but for bodies that are not JSON. What production has not seen gets the rate 0. Late, Twice, Slow
-// and Delay, which counts do not show, stay.
+// Lost calls become the rates Before and After, and cut bodies CutBody. Documented failures, undocumented statuses and
+// bodies that are not JSON become Answers, the latter two as breaches. An Answer that a route already lists for the
+// status keeps its header and body; new ones have none, except those for bodies that are not JSON. Whatever production
+// has not seen gets the rate 0. Late, Twice, Slow and Delay keep their values, since the counts do not show them.
 //
-// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8
-// of the calls. A rate is of the calls that the kinds before it leave. A client cannot know whether a call that failed was
-// handled: half of the share is Before, half After, each at least 0.05.
+// The rate of each kind of fault is its share of the operation's calls, but at least 0.05. If the rates add up to more
+// than 0.8, they are scaled down in proportion. Kinds are tried in order, so a rate applies to the calls that the kinds
+// before it leave. A client cannot know whether a failed call was handled, so half of the share goes to Before and half
+// to After, each at least 0.05.
 //
-// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other
-// rates: there is nothing to play.
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test
+// sets no other rates, because then there is nothing to inject.
 func Observed(from io.Reader, routes ...Route) ([]Route, error) {
 	all, err := counts.Read(from)
 	if err != nil {
@@ -79,7 +80,7 @@ func observed(a *Answer) (string, counts.Rates) {
 	return strconv.Itoa(a.Status), counts.Rates{Before: &a.Before, After: &a.After, Breach: &a.Breach}
 }
 
-// fresh is the answer of a status that the route has not.
+// fresh makes the Answer for a status that the route does not list.
 func fresh(code string, noJSON bool) (a Answer, err error) {
 	if noJSON {
 		a = unparsable

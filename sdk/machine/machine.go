@@ -1,5 +1,5 @@
-// Package machine is what a program takes from its machine, as small interfaces, so that tests can put a machine that fails in
-// its place (package machinefault).
+// Package machine describes what a program uses of its machine, as small interfaces, so that tests can substitute a
+// machine that fails (package machinefault).
 package machine
 
 import (
@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Files are the files of a program, below one folder. Names are relative to it, and have slashes; errors are those of package os.
+// Files gives access to the files below one folder. Names are relative to it and use slashes; errors are those of
+// package os.
 type Files interface {
 	// OpenFile opens a file, with the flags of package os.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
@@ -19,7 +20,7 @@ type Files interface {
 	MkdirAll(name string, perm fs.FileMode) error
 	ReadDir(name string) ([]fs.DirEntry, error)
 	Stat(name string) (fs.FileInfo, error)
-	// SyncDir makes durable which names a folder has.
+	// SyncDir makes the names in a folder durable.
 	SyncDir(name string) error
 }
 
@@ -32,23 +33,23 @@ type File interface {
 	io.Seeker
 	io.Closer
 	Truncate(size int64) error
-	// Sync makes durable what was written.
+	// Sync makes everything written so far durable.
 	Sync() error
 	Stat() (fs.FileInfo, error)
 }
 
-// Clock is the time of a program.
+// Clock tells a program the time.
 type Clock interface {
-	// Now is the time of day, which may jump.
+	// Now returns the time of day, which may jump.
 	Now() time.Time
-	// Elapsed is how long the clock has run. It never jumps, and measures how long something takes.
+	// Elapsed returns how long the clock has been running. It never jumps, so use it to measure durations.
 	Elapsed() time.Duration
 	Sleep(d time.Duration)
 	// After sends on the channel when d has passed.
 	After(d time.Duration) <-chan time.Time
 }
 
-// Folder is the files below a folder of this machine.
+// Folder returns the files below a folder of this machine.
 func Folder(path string) Files { return folder(path) }
 
 type folder string
@@ -78,7 +79,7 @@ func (f folder) SyncDir(name string) error {
 	return d.Sync()
 }
 
-// System is the clock of this machine.
+// System returns the clock of this machine.
 func System() Clock { return system{time.Now()} }
 
 type system struct{ began time.Time }

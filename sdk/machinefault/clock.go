@@ -10,19 +10,21 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/machine"
 )
 
-// ClockFaults are what may be wrong with a clock.
+// ClockFaults configures the faults of a clock.
 type ClockFaults struct {
-	// Forward and Back are the probabilities that the time of day jumps by Jump before it is read. Jump is an hour if it is 0.
+	// Forward and Back are the probabilities that the time of day jumps by Jump before it is read. A Jump of 0 stands
+	// for an hour.
 	Forward, Back float64
 	Jump          time.Duration
-	// Drift is the probability that the clock, for as long as it runs, is faster than the true time by DriftPPM parts per million, or slower if it is negative.
+	// Drift is the probability that the clock drifts for its whole life, by DriftPPM parts per million: it is fast if
+	// DriftPPM is positive, and slow if it is negative.
 	Drift    float64
 	DriftPPM int64
 }
 
-// NewClock makes a clock (machine.Clock) that is wrong by f, as source decides, and else as under, such as machine.System(). name
-// is that of the clock in the ledger. It panics at rates that cannot be. Times that it gives have no monotonic reading, as those
-// that were stored or come from another machine: Elapsed measures how long something takes.
+// NewClock makes a clock (machine.Clock) that follows under, such as machine.System(), with the faults f, as source
+// decides. name names the clock in the ledger. NewClock panics if a rate is invalid. Its times have no monotonic
+// reading, like times that were stored or come from another machine: use Elapsed to measure durations.
 func NewClock(under machine.Clock, name string, f ClockFaults, source sdk.Source) machine.Clock {
 	if f.DriftPPM <= -1_000_000 || f.Drift > 0 && f.DriftPPM == 0 {
 		panic(fmt.Sprintf("machinefault: %s drifts by %s per million; it must be another number than 0, above -1000000", name,

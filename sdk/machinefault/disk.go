@@ -1,4 +1,5 @@
-// Package machinefault is a machine that fails as package sdk decides: a disk, a clock, and memory. Programs use them by the interfaces of package machine.
+// Package machinefault provides a machine that fails: a disk, a clock and memory; package sdk decides when. Programs
+// use the disk and the clock by the interfaces of package machine.
 package machinefault
 
 import (
@@ -18,28 +19,32 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/machine"
 )
 
-// DiskFaults are the rates of each kind of call, without Late and Twice, and what a loss of power takes. An error is EIO.
+// DiskFaults sets the rates of each kind of call, and what a loss of power destroys. Late and Twice are invalid. Calls
+// fail with EIO.
 //
-// After an error of Sync that was not done, a later Sync that succeeds does not make durable what was written before, as in Linux
-// since 4.13, which marks the pages as clean.
+// If a Sync fails without effect, a later successful Sync does not make the earlier writes durable, as in Linux since
+// 4.13, which marks their pages as clean.
 type DiskFaults struct {
 	Open, Read, Write, Sync, Rename, Remove sdk.Rates
-	// ShortWrite is the probability that half of a write is written, and the error is EIO; Full that nothing is, and the error is ENOSPC.
+	// ShortWrite is the probability that only half of a write is written, with the error EIO. Full is the probability
+	// that nothing is written, with the error ENOSPC.
 	ShortWrite, Full float64
-	// CapacityBytes bounds the size of all files; 0 is without a bound. A write beyond has the error ENOSPC.
+	// CapacityBytes bounds the total size of all files; 0 means unlimited. A write beyond it fails with ENOSPC.
 	CapacityBytes int64
-	// PowerLoss is the probability that the power is lost before a write, a sync, a rename or a removal. All calls fail then until Restart.
+	// PowerLoss is the probability that the power fails before a write, a sync, a rename or a removal. All calls then
+	// fail until Restart.
 	PowerLoss float64
-	// At a loss of power, Lost is the probability of each write since the last sync of its file that it is lost, and Torn that
-	// half of it is. Forgotten is that of the last change of names since any sync; if it is lost, that of the one before, and so
-	// on: names are journaled in order.
+	// When the power fails, each write since the last sync of its file is lost with the probability Lost, and half of
+	// it with the probability Torn. The last change of names since any sync is lost with the probability Forgotten; if
+	// it is, the one before it is lost with the same probability, and so on, because names are journaled in order.
 	Lost, Torn, Forgotten float64
 }
 
-// ErrPower is the error of calls on a Disk without power, and on files that were opened before it was lost.
+// ErrPower is the error of calls on a Disk without power, and on files that were opened before the power failed.
 var ErrPower = errors.New("the machine has lost its power")
 
-// Disk is files below a folder of this machine, which fail (machine.Files). Nobody else may change them.
+// Disk gives access to the files below a folder of this machine, with faults (machine.Files). Nothing else may change
+// them.
 type Disk struct {
 	root                                    string
 	open, read, write, sync, rename, remove *sdk.Point
@@ -72,8 +77,8 @@ type written struct {
 // change is a change of names: how it is taken back, and what is done when it is durable.
 type change struct{ undo, keep func() error }
 
-// NewDisk makes a disk of an existing folder, whose calls fail by f, as source decides. name is that of the disk in the ledger.
-// It panics at rates that cannot be.
+// NewDisk makes a Disk of an existing folder. Its calls fail at the rates f, as source decides. name names the disk in
+// the ledger. NewDisk panics if a rate is invalid.
 func NewDisk(folder, name string, f DiskFaults, source sdk.Source) *Disk {
 	at := func(operation string, r sdk.Rates) *sdk.Point {
 		if r.Late != 0 || r.Twice != 0 {
@@ -112,7 +117,7 @@ func (d *Disk) call(p *sdk.Point, op, path string, changes bool, do func() error
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
-// begin decides what happens to a call, and locks the disk. Its error is that of a disk without power.
+// begin decides what happens to a call, and locks the disk. It returns an error if the disk has no power.
 func (d *Disk) begin(p *sdk.Point, changes bool, faults ...*sdk.Fault) (call sdk.Call, happened *sdk.Fault, err error) {
 	if d.Down() {
 		d.mu.Lock()
@@ -135,14 +140,15 @@ func (d *Disk) begin(p *sdk.Point, changes bool, faults ...*sdk.Fault) (call sdk
 	return call, nil, ErrPower
 }
 
-// Down reports whether the power is lost.
+// Down reports whether the disk is without power.
 func (d *Disk) Down() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.down
 }
 
-// Restart has the power lost, if it is not, and come back. What was not synced is lost or not, and files that were open are closed.
+// Restart cuts the power if it is still on, and turns it back on. Unsynced changes may be lost, and open files are
+// closed.
 func (d *Disk) Restart() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -256,7 +262,7 @@ func (d *Disk) bury(path string) (change, error) {
 	return change{undo, func() error { return os.Remove(at) }}, os.Rename(path, at)
 }
 
-// Close removes what is kept of removed files.
+// Close deletes the copies that the disk keeps of removed files.
 func (d *Disk) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -281,7 +287,7 @@ func (d *Disk) move(from, to string) error {
 	return nil
 }
 
-// Rename gives a file another name, at once (machine.Files).
+// Rename renames a file atomically (machine.Files).
 func (d *Disk) Rename(from, to string) error {
 	return d.call(d.rename, "rename", from, true, func() error {
 		from, to := d.path(from), d.path(to)
@@ -334,7 +340,7 @@ func (d *Disk) Remove(name string) error {
 	})
 }
 
-// MkdirAll makes a folder and those above it. They are durable at once (machine.Files).
+// MkdirAll makes a folder and its parents, which are durable at once (machine.Files).
 func (d *Disk) MkdirAll(name string, perm fs.FileMode) error {
 	return d.call(d.open, "mkdir", name, false, func() error { return os.MkdirAll(d.path(name), perm) })
 }
@@ -348,7 +354,7 @@ func (d *Disk) ReadDir(name string) (list []fs.DirEntry, err error) {
 	return list, err
 }
 
-// Stat says what a file is (machine.Files).
+// Stat describes a file (machine.Files).
 func (d *Disk) Stat(name string) (info fs.FileInfo, err error) {
 	err = d.call(d.read, "stat", name, false, func() (err error) {
 		info, err = os.Stat(d.path(name))

@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
-// Memory is the memory of this process, which becomes scarce now and then.
+// Memory makes the memory of this process scarce from time to time.
 type Memory struct {
 	squeeze *sdk.Fault
 	bytes   int64
@@ -22,8 +22,9 @@ type Memory struct {
 	before int64 // the limit, while memory is scarce; or 0
 }
 
-// NewMemory makes memory that is scarce by rate, as source decides. bytes are those that somebody else takes meanwhile. name is
-// that of the memory in the ledger. It panics at a rate that cannot be. There may be one in a process at a time.
+// NewMemory makes a Memory. source decides, at the given rate, when memory is scarce; so many bytes are then taken, as if
+// by another program. name names the memory in the ledger. NewMemory panics if the rate is invalid. Use only one Memory
+// in a process at a time.
 func NewMemory(name string, rate float64, bytes int64, source sdk.Source) *Memory {
 	if bytes < 0 {
 		panic(fmt.Sprintf("machinefault: %s takes %s", name, plural.Count(bytes, "byte")))
@@ -31,9 +32,9 @@ func NewMemory(name string, rate float64, bytes int64, source sdk.Source) *Memor
 	return &Memory{squeeze: sdk.NewFault(source, name+"_scarce", rate), bytes: bytes}
 }
 
-// Step decides whether memory is scarce until the next Step or Release. When it becomes so, garbage is collected: pools are
-// emptied, weak pointers cleared, and finalizers run. While it is, the process has no memory left by its limit
-// (debug.SetMemoryLimit), and collects all the time.
+// Step decides whether memory is scarce until the next Step or Release. When it becomes scarce, garbage is collected:
+// pools are emptied, weak pointers cleared, and finalizers run. While it is scarce, the process is at its memory limit
+// (debug.SetMemoryLimit) and collects garbage constantly.
 func (m *Memory) Step() {
 	scarce := m.squeeze.Happens(false)
 	m.Release()
@@ -44,7 +45,7 @@ func (m *Memory) Step() {
 	defer m.mu.Unlock()
 	m.held = make([]byte, m.bytes)
 	for i := 0; i < len(m.held); i += os.Getpagesize() {
-		m.held[i] = 1 // until then the machine has not given it
+		m.held[i] = 1 // the machine provides a page only once it is written
 	}
 	runtime.GC()
 	runtime.GC() // what was left in pools after the first
@@ -53,7 +54,7 @@ func (m *Memory) Step() {
 	m.before = debug.SetMemoryLimit(int64(min(now.Sys-now.HeapReleased, math.MaxInt64)))
 }
 
-// Release ends what Step has begun. Call it at the end of a run.
+// Release ends the scarcity that Step started. Call it at the end of a run.
 func (m *Memory) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,20 +10,22 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
-// Observed gives faults the rates of what a server answered in production. from is the JSON that a rediscount.Counter serves,
-// whose operations are those of f.Commands.
+// Observed sets the rates of f from what a server answered in production. from is the JSON that a rediscount.Counter
+// serves, with the operations of f.Commands.
 //
-// Lost commands, pipelines and transactions become the rates Before and After. Documented errors of commands, undocumented ones,
-// and replies of another type become Answers, the latter two as breaches. An answer that f has with the same code keeps its
-// message. What production has not seen gets the rate 0. Dial, Connection, Late, Twice, Slow and Delay, which counts do not show,
-// stay, as do Pipeline and Transaction where production made none.
+// Lost commands, pipelines and transactions become the rates Before and After. Documented errors of commands,
+// undocumented ones, and replies of another type become Answers, the latter two as breaches. An Answer that f already
+// lists for the code keeps its message. Whatever production has not seen gets the rate 0. Dial, Connection, Late,
+// Twice, Slow and Delay keep their values, since the counts do not show them, as do Pipeline and Transaction if
+// production used none.
 //
-// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8
-// of the calls. A rate is of the calls that the kinds before it leave. A client cannot know whether a command that failed was
-// executed: half of the share is Before, half After, each at least 0.05.
+// The rate of each kind of fault is its share of the operation's calls, but at least 0.05. If the rates add up to more
+// than 0.8, they are scaled down in proportion. Kinds are tried in order, so a rate applies to the calls that the kinds
+// before it leave. A client cannot know whether a failed command was executed, so half of the share goes to Before and
+// half to After, each at least 0.05.
 //
-// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other
-// rates: there is nothing to play.
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test
+// sets no other rates, because then there is nothing to inject.
 func Observed(from io.Reader, f Faults) (Faults, error) {
 	all, err := counts.Read(from)
 	if err != nil {
@@ -81,7 +83,7 @@ func observed(a *Answer) (string, counts.Rates) {
 	return code, counts.Rates{Before: &a.Before, After: &a.After, Breach: &a.Breach}
 }
 
-// fresh is the answer of a code that the command has not.
+// fresh makes the Answer for a code that the command does not list.
 func fresh(code string, mistyped bool) (Answer, error) {
 	if mistyped {
 		return Answer{Message: "redis: can't parse the reply, as in production", Mistyped: true}, nil

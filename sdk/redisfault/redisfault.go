@@ -1,9 +1,9 @@
-// Package redisfault has commands of go-redis fail as package sdk decides, by a hook. Besides lost commands and answers, the
-// server may answer the errors of its catalogue, such as LOADING, and errors that breach its contract, which are a class of their
-// own.
+// Package redisfault makes commands of go-redis fail, by a hook; package sdk decides when. Commands and answers may be
+// lost, and the server may answer with an error from its catalogue, such as LOADING, or with one that breaches its
+// contract, which counts separately.
 //
-// Faults of commands are above the tries of the client, which tries again by itself what fails on a connection
-// (redis.Options.MaxRetries). Those of connections are below: an INCR whose answer is lost is then made again.
+// Faults of commands happen above the client's retries, so the client does not retry them. Faults of connections happen
+// below: if the answer to an INCR is lost there, the client sends it again (redis.Options.MaxRetries).
 package redisfault
 
 import (
@@ -22,41 +22,45 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/redisfault/internal/redisclient"
 )
 
-// Faults are the rates of each kind of call.
+// Faults sets the rates of each kind of call.
 type Faults struct {
 	Commands []Command
-	// Pipeline is of pipelines, Transaction of those between MULTI and EXEC, each as a whole.
+	// Pipeline applies to pipelines, and Transaction to those between MULTI and EXEC, each as a whole.
 	Pipeline, Transaction sdk.Rates
-	// Dial is of new connections: refused before, or ended after they were made. It has no Late and Twice.
+	// Dial applies to new connections: refused before, or ended after they were made. Late and Twice are invalid.
 	Dial sdk.Rates
-	// Connection is of what is written to a connection at once, a command or a pipeline, and of its answer. It has no Late and Twice.
+	// Connection applies to each write to a connection, of a command or a pipeline, and to its answer. Late and Twice
+	// are invalid.
 	Connection sdk.Rates
 }
 
-// Command is commands that fail alike, where they are no part of a pipeline.
+// Command selects commands outside of pipelines that fail alike.
 type Command struct {
-	// Names are those of the commands, such as "set" and "incrby"; none stands for all others.
+	// Names lists the names of the commands, such as "set" and "incrby". An empty list stands for all commands that no
+	// other entry lists.
 	Names []string
-	// Operation is its name in the ledger, such as "write".
+	// Operation names these commands in the ledger, such as "write".
 	Operation string
 	sdk.Rates
 	Answers []Answer
 }
 
-// Answer is an error that the server may answer in place of success.
+// Answer is an error that the server may return instead of success.
 type Answer struct {
-	// Message begins with the code, in capital letters, such as "LOADING Redis is loading the dataset in memory".
+	// Message starts with the code, in capital letters, such as "LOADING Redis is loading the dataset in memory".
 	Message string
-	// Before and After are the probabilities that it is answered before the command is executed, which then does not happen, and after.
+	// Before is the probability that the server answers so without executing the command, After that it executes the
+	// command first.
 	Before, After float64
-	// Breach says that the server's contract has no such answer.
+	// Breach marks an answer that the server's contract excludes.
 	Breach bool
-	// Mistyped says that the answer is no error, but a reply of another type than the command's, with the name "reply" in the
-	// ledger. Message is then what the client says, such as "redis: can't parse int reply", which is no redis.Error.
+	// Mistyped says that the server replies with another type than the command's instead of an error. The ledger calls
+	// it "reply". Message is then the error of the client, such as "redis: can't parse int reply", which is not a
+	// redis.Error.
 	Mistyped bool
 }
 
-// name is that of an answer in the ledger, or "".
+// name returns the name of an answer in the ledger, or "" if its message has no code.
 func (a Answer) name() string {
 	if a.Mistyped {
 		return counts.Reply
@@ -74,9 +78,9 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// Hook is for AddHook of a client, before it has connections: its commands fail by f, as source decides. name is that of the
-// server in the ledger. It panics at faults that cannot be. What the client does to set up a connection has the faults of Dial
-// and Connection alone.
+// Hook returns a hook for a client's AddHook, to add before the client has connections. Commands fail at the rates f,
+// as source decides. name names the server in the ledger. Hook panics if a fault is invalid. Commands with which the
+// client sets up a connection only have the faults of Dial and Connection.
 func Hook(name string, source sdk.Source, f Faults) redis.Hook {
 	h := &hook{commands: map[string]*command{}}
 	for _, c := range f.Commands {

@@ -1,6 +1,7 @@
-// Package sqlcount counts, in a program in production, what a database answers to database/sql, and which errors breach its
-// contract. It passes every call through and injects nothing. Package sqlfault reads the counts and has a test play what they
-// have. This package imports nothing outside the standard library and this module, and not package testing.
+// Package sqlcount counts what a database answers to database/sql in a program in production, and which errors breach
+// its contract. It passes every call through and injects nothing. Package sqlfault reads the counts, so that a test
+// injects the same failures. This package imports only the standard library and this module, and does not import
+// package testing.
 package sqlcount
 
 import (
@@ -17,26 +18,27 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/sqlcalls"
 )
 
-// Operation is calls that are counted together, and the errors that the database documents for them.
+// Operation selects the calls that are counted together, and lists the errors that the database documents for them.
 type Operation struct {
-	// Name is connect, ping, begin, prepare, exec, query, rows, commit or rollback. Each row that is read is a call of rows, as is the end of them.
+	// Name is connect, ping, begin, prepare, exec, query, rows, commit or rollback. Reading a row, or the end of the
+	// rows, is a call of rows.
 	Name string
-	// Codes are the errors that the database documents, such as "40001". Errors with other codes count as breaches. Only begin,
-	// prepare, exec, query and commit have them: one that ends the rows of a query counts for the query, and a connect, ping or
-	// rollback with any error is lost.
+	// Codes lists the errors that the database documents, such as "40001". Errors with other codes count as breaches.
+	// Only begin, prepare, exec, query and commit have codes: an error that ends the rows of a query counts for the
+	// query, and a connect, ping or rollback with any error counts as lost.
 	Codes []string
 }
 
-// Counter counts calls of operations. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
+// Counter counts calls of operations and serves the counts as JSON (http.Handler). It is safe for concurrent use.
 type Counter struct {
 	all        counts.Counter
 	operations [sqlcalls.Operations]*counts.Operation // nil is not counted
 	code       func(error) string
 }
 
-// New makes a Counter. code gives the code of an error of the database, and "" for one that is no answer of it, such as that of a
-// connection that ends. If it is nil, a code is what the methods SQLState() string (PostgreSQL's drivers) or Code() int
-// (SQLite's) of the error give. New panics at operations that cannot be.
+// New makes a Counter. code returns the code of an error of the database, or "" if the error is not an answer of the
+// database, as when a connection ends. If code is nil, the error's method SQLState() string (PostgreSQL's drivers) or
+// Code() int (SQLite's) gives the code. New panics if an operation is invalid.
 func New(code func(error) string, operations ...Operation) *Counter {
 	if code == nil {
 		code = codeOf
@@ -71,8 +73,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// Connector gives a connector for sql.OpenDB, whose calls are made by next and counted. A call that the program itself cancels
-// does not count, nor one that fails with driver.ErrBadConn or driver.ErrSkip, which database/sql makes again.
+// Connector returns a connector for sql.OpenDB that makes calls by next and counts them. Calls that the program itself
+// cancels do not count, nor do calls that fail with driver.ErrBadConn or driver.ErrSkip, which database/sql repeats.
 func (c *Counter) Connector(next driver.Connector) driver.Connector {
 	return sqlcalls.Wrap(next, around{c})
 }
@@ -93,7 +95,7 @@ func (a around) Call(ctx context.Context, _ *sqlcalls.Conn, o sqlcalls.Operation
 	return err
 }
 
-// Close closes the connection (sqlcalls.Calls).
+// Close implements sqlcalls.Calls.
 func (around) Close(end func() error) error { return end() }
 
 func (c *Counter) count(ctx context.Context, o sqlcalls.Operation, err error) {
@@ -121,8 +123,8 @@ func (c *Counter) count(ctx context.Context, o sqlcalls.Operation, err error) {
 	}
 }
 
-// ServeHTTP answers with the counts so far as JSON (http.Handler).
+// ServeHTTP answers with the counts so far, as JSON (http.Handler).
 func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.all.ServeHTTP(w, r) }
 
-// MarshalJSON gives the counts so far (json.Marshaler).
+// MarshalJSON returns the counts so far (json.Marshaler).
 func (c *Counter) MarshalJSON() ([]byte, error) { return c.all.MarshalJSON() }

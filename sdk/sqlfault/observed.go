@@ -12,20 +12,23 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/sqlcalls"
 )
 
-// Observed gives faults the rates of what a database answered in production. from is the JSON that a sqlcount.Counter serves.
+// Observed sets the rates of f from what a database answered in production. from is the JSON that a sqlcount.Counter
+// serves.
 //
-// For each operation that was counted, lost calls become its rates Before and After, documented failures Answers, and
-// undocumented ones Answers that are breaches; Name is the code. answer makes those that f has not listed: it sets Err, and
-// Aborts where the database ends transactions by it. Answers that production has not seen get the rate 0. BadConn, Late, Twice,
-// Slow and Delay, which counts do not show, stay, as do operations that were not counted.
+// For each operation that was counted, lost calls become its rates Before and After, documented failures become
+// Answers, and undocumented ones become Answers that are breaches, named by their codes. answer makes the Answers that
+// f does not list: it sets Err, and Aborts if the error ends transactions. Answers that production has not seen get the
+// rate 0. BadConn, Late, Twice, Slow and Delay keep their values, since the counts do not show them, as do operations
+// that were not counted.
 //
-// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8
-// of the calls. A rate is of the calls that the kinds before it leave. A client cannot know whether a call that failed was done:
-// half of the share is Before, half After, each at least 0.05. Take out what the test does not call, such as f.Ping: it would
-// fail because it never happens.
+// The rate of each kind of fault is its share of the operation's calls, but at least 0.05. If the rates add up to more
+// than 0.8, they are scaled down in proportion. Kinds are tried in order, so a rate applies to the calls that the kinds
+// before it leave. A client cannot know whether a failed call was done, so half of the share goes to Before and half to
+// After, each at least 0.05. Clear operations that the test does not call, such as f.Ping: the test fails if one of
+// their faults never happens.
 //
-// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other
-// rates: there is nothing to play.
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test
+// sets no other rates, because then there is nothing to inject.
 func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults, error) {
 	all, err := counts.Read(from)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package sqlfault wraps a driver of database/sql so that connections, statements, transactions and rows fail as package sdk
-// decides: before or after the server has acted, late, or twice.
+// Package sqlfault wraps a driver of database/sql so that connections, statements, transactions and rows fail: before
+// or after the server has acted, late, or twice. Package sdk decides when.
 //
-// After a lost answer the connection is gone, as it would be: database/sql closes it. The error is never driver.ErrBadConn, at
-// which database/sql itself tries again, except for faults of the kind BadConn, which occur before anything was sent.
+// After a lost answer the connection is gone, as in production: database/sql closes it. The error is never
+// driver.ErrBadConn, at which database/sql itself retries, except for the fault BadConn, which happens before anything
+// is sent.
 package sqlfault
 
 import (
@@ -16,28 +17,29 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/sqlcalls"
 )
 
-// Faults are the rates of each operation. Late is for Exec and Commit, Twice for Exec.
+// Faults sets the rates of each operation. Late is valid for Exec and Commit, Twice for Exec.
 type Faults struct {
 	Connect, Ping, Begin, Prepare, Exec, Query, Rows, Commit, Rollback sdk.Rates
-	// BadConn is the probability that a call on a connection fails with driver.ErrBadConn, before anything was sent.
+	// BadConn is the probability that a call on a connection fails with driver.ErrBadConn before anything is sent.
 	BadConn float64
 	Answers []Answer
 }
 
-// Answer is an error of the server in place of success, after which the connection goes on.
+// Answer is an error that the server returns instead of success. The connection survives it.
 type Answer struct {
 	// Operation is begin, prepare, exec, query or commit.
 	Operation string
-	// Name is that of the error in the ledger, such as "40001".
+	// Name identifies the error in the ledger, such as "40001".
 	Name string
-	// Err is the error of the driver, such as a *pgconn.PgError.
+	// Err is the driver's error, such as a *pgconn.PgError.
 	Err error
-	// Before and After are the probabilities that it is answered before the call is done, which then does not happen, and after.
+	// Before is the probability that the server answers so without doing the call, After that it does the call first.
 	Before, After float64
-	// Breach says that the server's contract has no such answer.
+	// Breach marks an answer that the server's contract excludes.
 	Breach bool
-	// Aborts says that a transaction cannot go on after it: its statements and its commit have the same error, and it is rolled
-	// back. So it is with all errors of PostgreSQL, and with deadlocks of MySQL. A commit that is not done always rolls back.
+	// Aborts says that the error aborts a transaction: its later statements and its commit fail with the same error,
+	// and it is rolled back. Set it for all errors of PostgreSQL, and for deadlocks of MySQL. A commit that is not done
+	// always rolls back.
 	Aborts bool
 }
 
@@ -48,8 +50,9 @@ type points struct {
 	answers [sqlcalls.Operations][]Answer
 }
 
-// Wrap gives a connector for sql.OpenDB whose calls fail by f, as source decides. name is that of the database in the ledger. It panics at rates that
-// are not between 0 and 1, at those of Late and Twice where they have no meaning, and at answers of other operations or without an error.
+// Wrap returns a connector for sql.OpenDB whose calls fail at the rates f, as source decides. name names the database
+// in the ledger. Wrap panics if a rate is not between 0 and 1, if Late or Twice is set where it has no meaning, and if
+// an answer has no error or an operation that cannot have one.
 func Wrap(c driver.Connector, name string, f Faults, source sdk.Source) driver.Connector {
 	for _, a := range f.Answers {
 		if !slices.Contains(sqlcalls.Answering, sqlcalls.Of(a.Operation)) || a.Err == nil {
@@ -73,12 +76,12 @@ func Wrap(c driver.Connector, name string, f Faults, source sdk.Source) driver.C
 	return sqlcalls.Wrap(c, ps)
 }
 
-// rates are those of each operation.
+// rates returns the rates of each operation.
 func (f *Faults) rates() [sqlcalls.Operations]*sdk.Rates {
 	return [sqlcalls.Operations]*sdk.Rates{&f.Connect, &f.Ping, &f.Begin, &f.Prepare, &f.Exec, &f.Query, &f.Rows, &f.Commit, &f.Rollback}
 }
 
-// Open gives a connector for a driver and the name of its data source, for drivers that have no connector of their own.
+// Open returns a connector for a data source name, for drivers that have no connector of their own.
 func Open(d driver.Driver, dsn string) (driver.Connector, error) {
 	if c, ok := d.(driver.DriverContext); ok {
 		return c.OpenConnector(dsn)
@@ -111,7 +114,7 @@ func (ps *points) Connect(ctx context.Context, open func(context.Context) (drive
 	return under, &calls{points: ps}, nil
 }
 
-// calls are those of a connection.
+// calls makes the calls of a connection.
 type calls struct {
 	*points
 	mu   sync.Mutex // of the driver's connection, which a late call may use beside Close

@@ -1,6 +1,6 @@
-// Package truth is what a test knows of the values of keys: what it tried to write, what was acknowledged, and of what the
-// outcome is unknown, since its call failed. Reads are judged by it: any value is right that an order of all this explains
-// (package check).
+// Package truth records what a test knows about the values of keys: the writes it tried, those that were acknowledged,
+// and those whose outcome is unknown because the call failed. It judges reads by these: a value is right if some order
+// of the writes explains it (package check).
 //
 //	known := truth.New()
 //	put := known.Put("x", "1")
@@ -33,7 +33,7 @@ const (
 	remove = "delete"
 )
 
-// Truth is what was tried, in its order. Goroutines may use it at once.
+// Truth records what a test tried, in order. It is safe for concurrent use.
 type Truth struct {
 	mu    sync.Mutex
 	began time.Time
@@ -41,10 +41,10 @@ type Truth struct {
 	tries []history.Operation
 }
 
-// New makes a Truth of which no key has a value.
+// New makes a Truth in which no key has a value.
 func New() *Truth { return &Truth{began: time.Now()} }
 
-// Try is a call that is under way. One that never ends has an unknown outcome.
+// Try is a call in progress. If it never ends, its outcome is unknown.
 type Try struct {
 	t  *Truth
 	at int
@@ -60,13 +60,13 @@ func (t *Truth) try(op, key, value string) Try {
 	return Try{t, at}
 }
 
-// Put notes that the test is about to write a value.
+// Put records that the test is about to write a value.
 func (t *Truth) Put(key, value string) Try { return t.try(put, key, value) }
 
-// Delete notes that the test is about to remove a key.
+// Delete records that the test is about to remove a key.
 func (t *Truth) Delete(key string) Try { return t.try(remove, key, "") }
 
-// Get notes that the test is about to read a key.
+// Get records that the test is about to read a key.
 func (t *Truth) Get(key string) Try { return t.try(get, key, "") }
 
 // end changes the operation of a try, which has ended now.
@@ -86,8 +86,8 @@ func (y Try) end(change func(*history.Operation)) {
 	}
 }
 
-// End notes how a Put or a Delete ended: without an error it is done, and else its outcome is unknown: it may take effect now,
-// later or never. A Get that failed showed nothing.
+// End records how a Put or a Delete ended. Without an error it took effect. With one its outcome is unknown: it may
+// take effect now, later or never. A Get that failed showed nothing.
 func (y Try) End(err error) {
 	y.end(func(o *history.Operation) {
 		switch {
@@ -101,12 +101,13 @@ func (y Try) End(err error) {
 	})
 }
 
-// Failed notes proof that a Put or a Delete did nothing, and never will, as of an answer that the service documents so.
+// Failed records that a Put or a Delete provably did nothing and never will, for example because the service documents
+// so for its answer.
 func (y Try) Failed(err error) {
 	y.end(func(o *history.Operation) { o.Type, o.Error = history.Fail, err.Error() })
 }
 
-// Got notes what a Get showed.
+// Got records the result of a Get.
 func (y Try) Got(value string, found bool) {
 	y.end(func(o *history.Operation) {
 		if o.Op != get {
@@ -116,28 +117,28 @@ func (y Try) Got(value string, found bool) {
 	})
 }
 
-// Operations are all tries, for other judgements (package check).
+// Operations returns all tries, for other checks (package check).
 func (t *Truth) Operations() []history.Operation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]history.Operation(nil), t.tries...)
 }
 
-// Fault is what is wrong with a read.
+// Fault classifies a wrong read.
 type Fault string
 
 const (
-	Unwritten Fault = "never written"   // nobody tried to write its value
-	Future    Fault = "from the future" // who wrote its value began after it had ended
-	Stale     Fault = "stale"           // a later value was acknowledged before it began, and another read saw that afterwards
-	Lost      Fault = "lost"            // a later value was acknowledged before it began, and nobody saw that any more
+	Unwritten Fault = "never written"   // nobody tried to write the value
+	Future    Fault = "from the future" // the write of the value began after the read had ended
+	Stale     Fault = "stale"           // a later value was acknowledged before the read, and a later read saw it
+	Lost      Fault = "lost"            // a later value was acknowledged before the read, and no later read saw it
 )
 
-// Wrong is a read that is wrong by itself. Other reads may be wrong together.
+// Wrong is a read that is wrong by itself. Other reads may be wrong only in combination.
 type Wrong struct {
 	Fault Fault
 	Read  history.Operation
-	// Instead is the write that it should have seen, for Stale and Lost.
+	// Instead is the write that the read should have seen, for Stale and Lost.
 	Instead history.Operation
 }
 
@@ -161,7 +162,7 @@ func (w Wrong) String() string {
 	return fmt.Sprintf("%q was read as %s, which is %s", w.Read.Key, saw, w.Fault)
 }
 
-// Wrong are the reads that are wrong by themselves, in their order.
+// Wrong returns the reads that are wrong by themselves, in order.
 func (t *Truth) Wrong() []Wrong {
 	byKey := map[string][]history.Operation{}
 	all := t.Operations()
@@ -183,7 +184,7 @@ func (t *Truth) Wrong() []Wrong {
 
 // wrong judges a read by the other operations on its key that may have taken effect.
 func wrong(read history.Operation, others []history.Operation) (Wrong, bool) {
-	// A write gave the key what was read. If nothing was, the key's first state did, too.
+	// A write gave the key the value that was read. If the read found none, the key's first state also explains it.
 	gave := func(o history.Operation) bool {
 		return read.Found && o.Op == put && o.Input == read.Output || !read.Found && o.Op == remove
 	}
@@ -221,12 +222,13 @@ func wrong(read history.Operation, others []history.Operation) (Wrong, bool) {
 	return Wrong{Lost, read, *instead}, true
 }
 
-// Reporter is a Run, or a testing.T.
+// Reporter is satisfied by *sdk.Run and *testing.T.
 type Reporter interface {
 	Errorf(format string, args ...any)
 }
 
-// Judge reports an error if no order of all tries explains what was read, or if so little was read that nothing could be wrong.
+// Judge reports an error if no order of the tries explains the reads, or if the test read so little that nothing could
+// be wrong.
 func (t *Truth) Judge(r Reporter) {
 	v := check.Linearizable(t.Operations(), check.KeyValue)
 	switch v.Status {

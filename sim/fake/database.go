@@ -32,20 +32,21 @@ type Isolation int
 // Isolation levels. A commit that a level does not allow fails with ErrConflict.
 const (
 	Serializable    Isolation = iota // as if transactions ran one after another; the default
-	Snapshot                         // reads see one moment; of two transactions that change one row, one commits; write skew is possible
-	ReadCommitted                    // each read sees what is committed at its moment; lost updates are possible
-	ReadUncommitted                  // reads see changes that are not committed; dirty reads are possible
+	Snapshot                         // reads see one moment; of two that change a row, only one commits; write skew is possible
+	ReadCommitted                    // each read sees the data committed at that moment; lost updates are possible
+	ReadUncommitted                  // reads see uncommitted changes; dirty reads are possible
 )
 
 // DatabaseOptions are the options of a Database.
 type DatabaseOptions struct {
-	// Failures are those of commits, in the ledger as db_fails_before and db_fails_after.
+	// Failures are the failures of commits. The ledger calls them db_fails_before and db_fails_after.
 	Failures
-	// Tables are its contents at the beginning.
+	// Tables are the initial tables.
 	Tables map[string]map[string]Row
 }
 
-// maxOpen bounds the transactions that are open at once: the oldest is rolled back then. maxEnded bounds those whose end is remembered.
+// maxOpen bounds the open transactions: beyond it, the oldest is rolled back. maxEnded bounds the transactions whose
+// end is remembered.
 const (
 	maxOpen  = 1000
 	maxEnded = 10_000
@@ -329,7 +330,7 @@ type DB struct {
 	Within time.Duration
 }
 
-// Open connects a process to the Database on a node. Calls to a node that is no Database panic.
+// Open connects a process to the Database on a node. Calls panic if the node is not a Database.
 func Open(p *inproc.Process, node string) *DB { return &DB{p: p, node: node, Within: within} }
 
 func (db *DB) call(request any) (rows, error) {
@@ -366,7 +367,8 @@ func (db *DB) Transact(level Isolation, do func(tx *Tx) error) error {
 	return tx.Commit()
 }
 
-// Tx is a transaction. Others see its changes after the commit. A transaction with a lost call cannot commit any more.
+// Tx is a transaction. Others see its changes after the commit. After a call was lost, the transaction can no longer
+// commit.
 type Tx struct {
 	db     *DB
 	id     int
@@ -395,7 +397,7 @@ func (tx *Tx) Get(table, key string) (Row, error) {
 	return list[0].Row, nil
 }
 
-// Scan returns the rows with keys from from up to and without to, sorted. An empty to is no bound.
+// Scan returns the rows with keys in [from, to), sorted. An empty to means no upper bound.
 func (tx *Tx) Scan(table, from, to string) ([]Entry, error) {
 	return tx.call(readRows{tx.id, table, from, to})
 }

@@ -1,6 +1,6 @@
-// Package fake has simulated services for worlds of package inproc, as nodes of the world: a database with transactions, a key-value store,
-// and services that speak HTTP. They fail as real ones do: a call may fail before or after it has taken effect, and the caller sees the same
-// error.
+// Package fake has simulated services for worlds of package inproc, as nodes of the world: a database with
+// transactions, a key-value store, and services that speak HTTP. They fail as real ones do: a call may fail before or
+// after it has taken effect, and the caller sees the same error.
 //
 //	fake.Database(w, "db", fake.DatabaseOptions{Failures: fake.Failures{Before: 0.02, After: 0.02}})
 //	w.Process("shop", func(p *inproc.Process) {
@@ -10,9 +10,9 @@
 //		})
 //		...
 //
-// A fake is a server like any other: the network loses and delays its messages, it crashes, and what its disk has synchronised survives. It
-// handles one request at a time. Its own failures happen only in the chaos phase and are recorded in the ledger of faults.
-// docs/reference/inproc.md describes all fakes.
+// A fake is a server like any other: the network loses and delays its messages, it crashes, and only synchronised data
+// on its disk survives. It handles one request at a time. Its own failures happen only in the chaos phase and are
+// recorded in the ledger of faults. docs/reference/inproc.md describes all fakes.
 package fake
 
 import (
@@ -41,8 +41,8 @@ var (
 
 // Failures are the probabilities that a call which changes something fails with ErrLost.
 type Failures struct {
-	Before float64 // nothing was done
-	After  float64 // it was done
+	Before float64 // without effect
+	After  float64 // after it has taken effect
 }
 
 // check notes chances that are none.

@@ -603,7 +603,7 @@ func TestFailuresThatAreNoChances(t *testing.T) {
 	}
 }
 
-// So is what no service can promise.
+// Catalogues that no service can keep are reported the same way.
 func TestWrongCatalogues(t *testing.T) {
 	do := func(*Call) Response { return Response{Status: http.StatusOK} }
 	with := func(o Operation) Catalogue {

@@ -18,8 +18,8 @@ import (
 // Catalogue describes a service: its operations, and how each may fail.
 type Catalogue struct {
 	Operations []Operation
-	// Violations is the probability that an answer is not one of the catalogue: it has an undocumented status, or its body is cut. The ledger
-	// calls it http_violates.
+	// Violations is the probability that an answer breaks the catalogue: it has an undocumented status, or its body is
+	// cut short. The ledger calls it http_violates.
 	Violations float64
 }
 
@@ -59,11 +59,12 @@ func (c Catalogue) check(w *inproc.World, name string) {
 type Operation struct {
 	Method string
 	Path   string // such as /charges/{id}
-	// Do handles a request. No other request changes the service's state meanwhile, and what it changes is durable before the answer is sent.
+	// Do handles a request. No other request changes the service's state meanwhile, and all its changes are durable
+	// before the answer is sent.
 	Do func(c *Call) Response
 	// Problems are the documented failures of the operation. The ledger calls them http_STATUS_before and http_STATUS_after.
 	Problems []Problem
-	// Latency is what it takes, to which up to Jitter is added.
+	// Latency is the time that the operation takes, plus up to Jitter.
 	Latency, Jitter time.Duration
 }
 
@@ -71,8 +72,8 @@ type Operation struct {
 type Problem struct {
 	Status int
 	Body   string
-	Rate   float64 // the chance of a call to end so
-	After  bool    // the operation was done all the same
+	Rate   float64 // the probability that a call ends this way
+	After  bool    // the operation takes effect all the same
 }
 
 // Response is the answer of an operation.
@@ -94,7 +95,7 @@ type Call struct {
 	changes map[string]*string
 }
 
-// Get returns what the service has stored under a key.
+// Get returns the value that the service has stored under a key.
 func (c *Call) Get(key string) (value string, ok bool) {
 	if v, changed := c.changes[key]; changed {
 		if v == nil {
@@ -109,7 +110,7 @@ func (c *Call) Get(key string) (value string, ok bool) {
 // Put stores a value under a key.
 func (c *Call) Put(key, value string) { c.changes[key] = &value }
 
-// Delete removes what is stored under a key.
+// Delete removes the value under a key.
 func (c *Call) Delete(key string) { c.changes[key] = nil }
 
 // Keys returns all keys that begin with a prefix, sorted.
@@ -129,7 +130,8 @@ func (c *Call) Keys(prefix string) []string {
 	return list
 }
 
-// Service adds a node that speaks HTTP, over the Transport of processes. An unknown path is answered with 404, an unknown method with 405.
+// Service adds a node that speaks HTTP; reach it by a process's Transport. It answers an unknown path with 404 and an
+// unknown method with 405.
 func Service(w *inproc.World, name string, c Catalogue) {
 	c.check(w, name)
 	w.Process(name, func(p *inproc.Process) {
@@ -232,7 +234,7 @@ func (s *service) find(r request) (op *Operation, vars map[string]string, status
 	return nil, nil, status
 }
 
-// match compares a path with that of an operation.
+// match compares a path with the path of an operation.
 func match(pattern, path string) (vars map[string]string, ok bool) {
 	want, have := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(strings.Trim(path, "/"), "/")
 	if len(want) != len(have) {
@@ -249,8 +251,9 @@ func match(pattern, path string) (vars map[string]string, ok bool) {
 	return vars, true
 }
 
-// Transport sends HTTP requests of one process to the nodes that their URLs name. It is the Transport of an http.Client. A Timeout of the
-// client or a deadline of the request's context is an error, since both count real time.
+// Transport sends HTTP requests of one process to the nodes that their URLs name. It is the Transport of an
+// http.Client. A Timeout of the client or a deadline of the request's context is an error, since both measure real
+// time.
 type Transport struct {
 	Process *inproc.Process
 	// Within is how long a request waits for its answer, in virtual time: a second.

@@ -12,7 +12,8 @@ import (
 
 // StoreOptions are the options of a Store.
 type StoreOptions struct {
-	// Failures are those of puts, compare-and-sets and deletes, in the ledger as kv_fails_before and kv_fails_after.
+	// Failures are the failures of puts, compare-and-sets and deletes. The ledger calls them kv_fails_before and
+	// kv_fails_after.
 	Failures
 }
 
@@ -25,7 +26,7 @@ type Item struct {
 // Event is a change of a key.
 type Event struct {
 	Item
-	Deleted bool // by a call, or since its time was over
+	Deleted bool // by a call, or because it expired
 }
 
 // maxEvents bounds the changes that a store remembers for watches.
@@ -86,7 +87,7 @@ type store struct {
 
 type item struct {
 	Item
-	until time.Time // by the store's clock; zero is for ever
+	until time.Time // by the store's clock; zero means forever
 }
 
 // change is a record of the journal.
@@ -258,7 +259,7 @@ type KV struct {
 	Within time.Duration
 }
 
-// Dial connects a process to the Store on a node. Calls to a node that is no Store panic.
+// Dial connects a process to the Store on a node. Calls panic if the node is not a Store.
 func Dial(p *inproc.Process, node string) *KV { return &KV{p: p, node: node, Within: within} }
 
 func (kv *KV) call(request any, within time.Duration) (items, error) {
@@ -291,7 +292,7 @@ func (kv *KV) List(prefix string) (list []Item, revision int, err error) {
 // Put sets the value of a key, and returns its version.
 func (kv *KV) Put(key, value string) (version int, err error) { return kv.PutFor(key, value, 0) }
 
-// PutFor sets the value of a key. It expires after a time by the store's clock.
+// PutFor sets the value of a key, which expires after ttl by the store's clock.
 func (kv *KV) PutFor(key, value string, ttl time.Duration) (version int, err error) {
 	r, err := kv.call(write{Key: key, Value: value, TTL: ttl}, kv.Within)
 	return r.Revision, err
@@ -310,8 +311,9 @@ func (kv *KV) Delete(key string) error {
 	return err
 }
 
-// Watch waits for changes of keys that begin with a prefix and are later than a revision. It returns them in order, none if none came in time,
-// and the revision to continue from. After an error, continue from the same revision: no change is missed.
+// Watch waits up to within for changes of keys with a prefix after a revision. It returns the changes in order, or none
+// if none came in time, and the revision to continue from. After an error, continue from the same revision: no change
+// is missed.
 func (kv *KV) Watch(prefix string, revision int, within time.Duration) (list []Event, next int, err error) {
 	r, err := kv.call(watch{prefix, revision, within}, within+kv.Within)
 	if err != nil {

@@ -34,7 +34,7 @@ func (r *run) actuator() actuator {
 
 var _ director.Actuator = actuator{}
 
-// direct has the Director do what is due.
+// direct lets the Director act on whatever is due.
 func (r *run) direct() {
 	r.fail(r.director.Direct())
 	if r.schedule != nil && !r.schedule.begun && r.director.Phase != director.PhaseSetup {

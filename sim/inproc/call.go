@@ -1,6 +1,6 @@
 package inproc
 
-// call is what an event is about.
+// call is the kind of an event.
 type call uint8
 
 // The calls of programs, which rules of faults may name, and then what the engine itself reports.

@@ -16,7 +16,7 @@ const billion = 1_000_000_000
 
 func (c *clock) rate() int64 { return billion + c.driftPPB + c.extraPPB }
 
-// read is what the clock shows at a moment.
+// read returns the time that the clock shows, in ns.
 func (c *clock) read(nowNs int64) int64 {
 	return c.baseNs + c.aheadNs + scale(nowNs-c.atNs, c.rate(), billion)
 }
@@ -26,7 +26,7 @@ func (c *clock) when(nowNs, dateNs int64) int64 {
 	return nowNs + c.span(dateNs-c.read(nowNs))
 }
 
-// span is how long a time by this clock takes: at most for ever, which is longer than any run.
+// span returns the true duration of a time by this clock: at most forever, which is longer than any run.
 func (c *clock) span(ns int64) int64 {
 	if ns <= 0 {
 		return 0

@@ -51,45 +51,47 @@ type promise struct {
 	final  bool // asked in the final phase alone
 	within int64
 	holds  func() error
-	// follower is that of a property that follows the run in a model: in the end its End is asked instead of holds.
+	// follower is set for a property that follows the run in a model: at the end its End is called instead of holds.
 	follower *model.Follower
 }
 
-// Settings are the parameters of a world. Zero is the default of each.
+// Settings are the parameters of a world. Each zero field stands for its default.
 type Settings struct {
-	MaxTime time.Duration // of virtual time, the longest that a run takes: 60 s
-	// Latency is the time that a message takes, to which a drawn part of Jitter is added: 1 ms each. A negative value means 0.
+	MaxTime time.Duration // the longest virtual time of a run; 60 s by default
+	// Latency is the time that a message takes, plus a random part of Jitter. Both are 1 ms by default; a negative
+	// value means 0.
 	Latency, Jitter time.Duration
-	Tick            time.Duration // between ticks of a machine: 100 ms
-	Sync            time.Duration // that a synchronisation of a disk takes: 100 µs
-	// Faults are injected after Warmup, for the duration Chaos: if it is 0, until all clients have ended, or for 10 s in a world without clients.
-	// Settle is the time after the chaos phase: 1 s. A negative Settle means 0.
+	Tick            time.Duration // between ticks of a machine; 100 ms by default
+	Sync            time.Duration // the duration of a disk's synchronisation; 100 µs by default
+	// Faults begin after Warmup and last for Chaos: if Chaos is 0, until all clients have ended, or for 10 s in a world
+	// without clients. Settle is the time after the chaos phase, 1 s by default. A negative Settle means 0.
 	Warmup, Chaos, Settle time.Duration
-	TimeStep              time.Duration // between the moments at which faults may begin: 100 ms
-	// Preempt is the probability, at each call of a process into the world, that other programs run first: 1 %. A negative value means 0.
+	TimeStep              time.Duration // between the moments at which faults may start; 100 ms by default
+	// Preempt is the probability, at each call of a process into the world, that other programs run first. The default
+	// is 1 %; a negative value means 0.
 	Preempt float64
-	// Switch is the probability, at each operation of sync and sync/atomic and each go statement of code that is built for it (bloodhound test --actor-mode
-	// --switches), that other processes run first: 1 %. In a drawn third of the runs each it is that, four times and sixteen times as high. A negative value
-	// means 0.
+	// Switch is the probability that other processes run first, at each operation of sync and sync/atomic and each go
+	// statement of code that is built for it (bloodhound test --actor-mode --switches). The default is 1 %; a negative
+	// value means 0. A third of the runs use this probability, a third 4 times and a third 16 times as much.
 	Switch float64
-	Events uint64    // the limit of calls and deliveries in a run: a million
-	Start  time.Time // the time at the beginning: 2026-01-01
-	// Swarm disables a drawn set of fault kinds in each run.
+	Events uint64    // the limit of calls and deliveries in a run; a million by default
+	Start  time.Time // the time at the start of a run; 2026-01-01 by default
+	// Swarm disables a random subset of the kinds of faults in each run.
 	Swarm bool
-	// Schedule makes the steps of the world choices of the tape. Nil: messages have latencies.
+	// Schedule makes the steps of the world choices of the tape. If it is nil, messages have latencies instead.
 	Schedule *Schedule
 }
 
-// Schedule makes the steps of a world choices of the tape, as in model-guided fuzzing: each step delivers some messages of one non-empty
-// channel, ticks machines, and may begin or end faults. Messages have no latency.
+// Schedule makes the steps of a world choices of the tape, as in model-guided fuzzing: each step delivers some messages
+// of one non-empty channel, ticks machines, and may start or end faults. Messages have no latency.
 type Schedule struct {
-	Steps    int // 100
-	Messages int // the most that one step delivers: 5
-	// Step is the virtual time of a step: 10 ms. Durations of faults are rounded to steps.
+	Steps    int // of a run; 100 by default
+	Messages int // the most that one step delivers; 5 by default
+	// Step is the virtual time that a step takes, 10 ms by default. Durations of faults are rounded to steps.
 	Step time.Duration
-	// Quiet is the probability that a machine does not tick at a step: 0.
+	// Quiet is the probability that a machine does not tick at a step, 0 by default.
 	Quiet float64
-	// Ticks is how often a machine ticks at a step: 1.
+	// Ticks is the number of ticks of a machine at a step, 1 by default.
 	Ticks int
 	// Mailboxes keeps one queue per receiver, in the order of sending, instead of one per sender and receiver.
 	Mailboxes bool
@@ -100,9 +102,9 @@ type Op struct {
 	Kind  string // put, get, transfer, ...
 	Key   string
 	Input string
-	// Expect is the value that Input may replace, in a compare-and-set.
+	// Expect is the value that a compare-and-set replaces with Input.
 	Expect string
-	// Node is the server that gets the request, if it is known.
+	// Node is the server that receives the request, if it is known.
 	Node string
 }
 
@@ -137,8 +139,8 @@ func (w *World) Client(name string, main func(*Process)) {
 	w.add(part{name: name, role: world.Client, process: main}, main == nil)
 }
 
-// Machine adds a server whose code is called for each message and each tick. start makes it, at first and after each crash, from what the
-// node's disk holds.
+// Machine adds a server whose code is called for each message and each tick. start makes the machine from the contents
+// of the node's disk: at first, and again after each crash.
 func (w *World) Machine(name string, start func(*Node) Machine) {
 	w.add(part{name: name, role: world.Server, machine: start}, start == nil)
 }
@@ -187,9 +189,9 @@ func (w *World) Set(s Settings) {
 	}
 }
 
-// Faults adds rules that inject faults, such as "crash on n1 rate 2%", "partition rate 5% for 100ms..1s" or "power_loss at fsync". Rates are
-// per time step; those of faults of messages and of calls on disks are per message and per call. docs/reference/faults.md describes the
-// language.
+// Faults adds rules that inject faults, such as "crash on n1 rate 2%", "partition rate 5% for 100ms..1s" or "power_loss
+// at fsync". Rates are per time step, except for faults of messages and of calls on disks, whose rates are per message
+// and per call. docs/reference/faults.md describes the language.
 func (w *World) Faults(sentences ...string) {
 	if w.spec == nil {
 		return // the run's Spec has them
@@ -210,8 +212,8 @@ func (w *World) Faults(sentences ...string) {
 	}
 }
 
-// Property is a check over the operations of clients (see [Process.Operation]). docs/reference/checks.md describes the types and their fields; the
-// fields that a type does not use stay zero.
+// Property is a check over the operations of clients (see [Process.Operation]). docs/reference/checks.md describes the
+// types and their fields; leave the fields that a type does not use at zero.
 type Property struct {
 	Name        string
 	Description string // for reports; empty is Name
@@ -220,11 +222,12 @@ type Property struct {
 	Level       string // of isolation
 	Operations  []string
 	Condition   string // of an expression
-	// Failures in a row and an operation longer than Hang violate progress. Times of faults, and Grace after them, do not count unless DuringFaults.
+	// Failures is the number of failures in a row that violates progress. An operation longer than Hang also violates
+	// it. Times of faults, and Grace after them, do not count unless DuringFaults is set.
 	Failures     int
 	Hang, Grace  time.Duration
 	DuringFaults bool
-	Keys         int           // of recovery: how many keys it tries
+	Keys         int           // of recovery: the number of keys to try
 	Within       time.Duration // of recovery: after the last fault has ended
 }
 
@@ -264,18 +267,19 @@ func (w *World) Linearizable(model string) {
 	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
 }
 
-// Invariant promises that a function returns no error. It is called after each step of a node, reads what the describing function can see, and
-// must not change anything. The run ends with the first error.
+// Invariant promises that a function returns no error. It is called after each step of a node. It may read the
+// variables of the describing function but must not change anything. The first error ends the run.
 func (w *World) Invariant(name string, holds func() error) {
 	w.promise(promise{name: name, kind: world.Invariant, holds: holds})
 }
 
-// Final promises that a function returns no error at the end, when all faults have ended and the world has settled.
+// Final promises that a function returns no error at the end, after all faults have ended and the world has settled.
 func (w *World) Final(name string, holds func() error) {
 	w.promise(promise{name: name, kind: world.Safety, final: true, holds: holds})
 }
 
-// Eventually promises that a function returns no error at some time within a duration after the start, and after each heal.
+// Eventually promises that a function returns no error at some time within a duration after the start, and again after
+// each end of a fault.
 func (w *World) Eventually(name string, within time.Duration, holds func() error) {
 	if within <= 0 {
 		w.mistake("property %q: it must come true within %s; give a time above 0", name, within)
@@ -319,8 +323,8 @@ func (w *World) mistake(format string, args ...any) {
 	w.errs = append(w.errs, fmt.Errorf("%s: %s", place(pcs[:runtime.Callers(2, pcs[:])]), fmt.Sprintf(format, args...)))
 }
 
-// Mistake records an error in a description, for packages that add nodes to worlds. The error names the place where the calling package was
-// called. A world with errors is not run.
+// Mistake records an error in a description, for packages that add nodes to worlds. The error names the place that
+// called the calling package. A world with errors does not run.
 func (w *World) Mistake(format string, args ...any) {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -471,7 +475,7 @@ func (w *World) describe() *world.Spec {
 		s.Faults.StopNs = s.Faults.StartNs + int64(steps)*s.TimeStepNs
 		s.MaxTimeNs = max(s.MaxTimeNs, 4*int64(steps)*s.TimeStepNs)
 		if c.Preempt == 0 {
-			s.Sched.PreemptPPM = 0 // steps are what is chosen
+			s.Sched.PreemptPPM = 0 // the tape chooses the steps instead
 		}
 		if c.Switch == 0 {
 			s.Sched.SwitchPPM = 0

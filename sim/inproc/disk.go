@@ -11,26 +11,28 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-// Errors of a disk, equal to those of the operating system.
+// Errors of a disk, equal to the operating system's.
 var (
 	ErrIO       error = syscall.EIO
 	ErrNoSpace  error = syscall.ENOSPC
 	ErrNotExist       = fs.ErrNotExist
 )
 
-// sectorBytes is what a disk writes as one.
+// sectorBytes is the unit that a disk writes atomically.
 const sectorBytes = 512
 
-// maxFileBytes bounds a file, and maxWrittenBytes what a run writes.
+// maxFileBytes bounds a file, and maxWrittenBytes all writes of a run.
 const (
 	maxFileBytes    = 1 << 28
 	maxWrittenBytes = 1 << 30
 )
 
-// Disk is the disk of a node: files in one folder. Reads see all writes. A crash loses writes that were not synchronised. A loss of power
-// loses a drawn part of them: of each file a number of the last writes, the last remaining one possibly cut at a sector.
+// Disk is the disk of a node: files in one folder. Reads see all writes. A crash loses writes that were not
+// synchronised. A loss of power may keep some of them: of each file a random number of the first ones, the last of
+// which may be cut at a sector.
 //
-// Creating, renaming and removing files takes effect in order, as in a journal: Sync of any file makes all earlier changes of names durable.
+// Creating, renaming and removing files takes effect in order, as in a journal: Sync of any file makes all earlier
+// changes of names durable.
 type Disk struct {
 	node  *Node
 	names map[string]*file // as programs see them
@@ -232,8 +234,8 @@ func (d *Disk) Truncate(name string, size int) error {
 	return d.done(callWrite, p, name, size, 1, nil)
 }
 
-// Sync makes the content of a file durable, and all earlier changes of names. After an error it is unknown what is durable, and a second Sync
-// does not write what the first one should have.
+// Sync makes the content of a file and all earlier changes of names durable. After an error it is unknown which of them
+// are durable, and a second Sync does not write what the first one should have.
 func (d *Disk) Sync(name string) error {
 	p := d.enter(callFsync, name)
 	d.slow(p, d.node.run.spec.Cost.SyncNs)
@@ -308,7 +310,7 @@ func (d *Disk) List() []string {
 	return slices.Sorted(maps.Keys(d.names))
 }
 
-// files are all that a name leads to, in order of names: those of the durable table first.
+// files returns all files that a name leads to, in order of names: those of the durable table first.
 func (d *Disk) files() []*file {
 	var list []*file
 	for _, table := range []map[string]*file{d.safe, d.names} {
@@ -321,8 +323,8 @@ func (d *Disk) files() []*file {
 	return list
 }
 
-// lose is what a crash leaves: what is durable. A loss of power takes less, as take draws it: the last changes of names, and of each
-// file the last writes, of which the first may be torn. torn is a write that was under way.
+// lose reduces the disk to its durable contents after a crash. After a loss of power, take draws how many of the last
+// changes of names, and of the last writes of each file, are lost; the last write that remains may be torn.
 func (d *Disk) lose(take func(what string, n uint64) uint64) {
 	files := d.files()
 	if take != nil {

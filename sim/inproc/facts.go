@@ -10,15 +10,15 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
 
-// fact is what a run has shown of its properties, which is no event.
+// fact is an observation about a property that is not recorded as an event.
 type fact struct {
 	event uint64
 	text  string
 }
 
-// facts are those of a run, by what they are about: which assertions were true and which were false somewhere, and when
-// properties were asked and did not hold. What no verdict depends on is left out: the order of those that came between two
-// events, how often an assertion was evaluated, and that one which must be true sometimes was false.
+// facts returns the facts of a run, by subject: which assertions were true and which were false somewhere, and when
+// properties did not hold. It leaves out facts that no verdict depends on: the order of facts between two events, the
+// number of evaluations of an assertion, and whether an assertion that must be true sometimes was ever false.
 func (r *run) facts() map[string]fact {
 	list := map[string]fact{}
 	for i := range r.out.SDK.Assertions {

@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// witness is what the servers of a world have seen of faults.
+// witness counts the effects of faults that the servers of a world have noticed.
 type witness map[string]int
 
 // pinger sends numbered bytes to the other server at each tick.

@@ -8,7 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// layout is what all runs of a Spec share, computed once: names of streams, places of nodes, the resolved rules of faults.
+// layout holds the parts that all runs of a Spec share and that are computed once: names of streams, places of nodes,
+// the resolved rules of faults.
 type layout struct {
 	spec    *world.Spec
 	index   map[string]int32

@@ -7,9 +7,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Mishap reports whether a failure that the node's program makes itself should happen now: for a fake that fails as the real system does. kind
-// is its name in the ledger, rate its probability at each call. It is false while no faults may be injected. The failure counts as observed
-// when a node receives the next message of this one.
+// Mishap reports whether a failure of the node's own program should happen now, for a fake that fails as the real
+// system does. kind is its name in the ledger, rate its probability at each call. Mishap returns false while no faults
+// may be injected. The failure counts as observed when another node receives the next message from this one.
 func (n *Node) Mishap(kind string, rate float64) bool {
 	n.enterQuiet("Mishap")
 	if !(rate >= 0 && rate <= 1) || kind == "" {

@@ -138,7 +138,8 @@ func (r *run) send(n *Node, p *Process, m Message) {
 	r.push(at, pending{kind: arrive, node: to, msg: m})
 }
 
-// jitterSteps is how many latencies a message chooses from, and messageBytes what it counts for on a slow link.
+// jitterSteps is the number of latencies that a message chooses from. messageBytes is the size of a message on a slow
+// link.
 const (
 	jitterSteps  = 16
 	messageBytes = 512

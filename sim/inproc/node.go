@@ -14,8 +14,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Machine is a node whose code is called for each message and each tick. Each call is one step, in which nothing else happens: what the node
-// sends leaves when the step is over, delayed by slow calls on its disk.
+// Machine is a node whose code is called for each message and each tick. Each call is one step, in which nothing else
+// happens: the messages that the node sends leave at the end of the step, delayed by slow calls on its disk.
 type Machine interface {
 	// Receive handles a message.
 	Receive(n *Node, m Message)
@@ -141,7 +141,7 @@ func (n *Node) Now() time.Time {
 
 const clockReadNs = 50
 
-// enterQuiet is enter for calls that are no events.
+// enterQuiet is enter for calls that are not events.
 func (n *Node) enterQuiet(what string) {
 	if n.run.active != n || n.run.closed {
 		panic(n.misuse(what))
@@ -192,7 +192,8 @@ func (n *Node) Uint64() uint64 {
 // Rand returns a source of random numbers from the tape.
 func (n *Node) Rand() *rand.Rand { return rand.New(n) }
 
-// Choose draws a number from 0 to k-1 that a search may vary. Shrinking prefers 0: let it stand for the simplest choice.
+// Choose draws a number from 0 to k-1 that a search may vary. Shrinking prefers 0, so 0 should stand for the simplest
+// choice.
 func (n *Node) Choose(k int) int {
 	n.enterQuiet("Choose")
 	if k < 1 {
@@ -207,7 +208,7 @@ func (n *Node) Send(to string, payload any) {
 	n.run.send(n, p, Message{From: n.name, To: to, Payload: payload})
 }
 
-// Role sets the node's role, such as leader, until it crashes; empty is none. Conditions of faults can test it.
+// Role sets the node's role, such as leader, until it crashes. "" means no role. Conditions of faults can test it.
 func (n *Node) Role(role string) {
 	n.enterQuiet("Role")
 	d := n.run.director

@@ -12,19 +12,20 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// ErrFailed says that an operation certainly did nothing. An operation whose error wraps it is recorded as failed. After any other error it is
-// unknown whether the operation took effect, or will.
+// ErrFailed says that an operation certainly did nothing. An operation whose error wraps it is recorded as failed.
+// After any other error it is unknown whether the operation took effect or still will.
 var ErrFailed = errors.New("the operation has done nothing")
 
-// ErrSkipped is the error of an operation that a smaller run leaves out.
+// ErrSkipped is the error of an operation that a shrunk run leaves out.
 var ErrSkipped = errors.New("left out")
 
 // ErrNotFound is the error of an operation that succeeded and found no value.
 var ErrNotFound = errors.New("not found")
 
-// Operation performs one operation of a client and records its invocation and its return in the history. A process has one operation in flight
-// at a time. If the result of an operation is unknown, the client's further operations are recorded under another name, since the operation
-// may still be in flight. A smaller run may leave operations out: do is not called then.
+// Operation performs one operation of a client and records its invocation and its return in the history. A process has
+// one operation in flight at a time. If the result of an operation is unknown, the client's further operations are
+// recorded under another name, since the operation may still be in flight. A shrunk run may leave operations out, and
+// then do is not called.
 func (p *Process) Operation(op Op, do func() (output string, err error)) (string, error) {
 	p = p.own(callOperation)
 	r := p.run

@@ -12,11 +12,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// ErrTimeout is the error of a Call that got no reply in time. Whether the other node has acted is unknown.
+// ErrTimeout is the error of a Call that received no reply in time. It is unknown whether the other node acted.
 var ErrTimeout = errors.New("no reply in time")
 
-// Process is a sequential program of a node. Only the program itself may call its methods, and goroutines that it starts where
-// `go` is switched (Settings.Switch).
+// Process is a sequential program of a node. Only the program itself may call its methods, and goroutines that it
+// starts in code built with switches (Settings.Switch).
 type Process struct {
 	*Node
 	thread    string
@@ -43,7 +43,7 @@ type Process struct {
 	goid      uint64 // where runs are compared
 }
 
-// waiting is what a process waits for.
+// waiting is the reason for which a process waits.
 type waiting uint8
 
 const (
@@ -177,7 +177,7 @@ func (r *run) rouse(p *Process) {
 	r.ready.push(p)
 }
 
-// Sleep waits for a time by the node's clock.
+// Sleep waits for d by the node's clock.
 func (p *Process) Sleep(d time.Duration) {
 	p = p.own(callSleep)
 	r := p.run
@@ -199,7 +199,7 @@ func (p *Process) own(c call) *Process {
 	return p
 }
 
-// Yield lets other programs run that can.
+// Yield lets other runnable programs run.
 func (p *Process) Yield() { p.Sleep(0) }
 
 // Receive waits for a message.
@@ -208,8 +208,8 @@ func (p *Process) Receive() Message {
 	return m
 }
 
-// ReceiveWithin waits for a message for a time by the node's clock, and reports whether one came. It does not wait if the time is 0 or
-// negative.
+// ReceiveWithin waits for a message for up to d by the node's clock, and reports whether one came. It does not wait if
+// d is 0 or negative.
 func (p *Process) ReceiveWithin(d time.Duration) (Message, bool) { return p.receive(max(d, 0)) }
 
 func (p *Process) receive(d time.Duration) (Message, bool) {
@@ -241,7 +241,8 @@ func (p *Process) received(m Message) Message {
 	return m
 }
 
-// Call sends a request to a node, and waits for the reply for a time by the node's clock. The error is [ErrTimeout].
+// Call sends a request to a node and waits for the reply for up to within, by the node's clock. Then it returns
+// [ErrTimeout].
 func (p *Process) Call(to string, request any, within time.Duration) (any, error) {
 	p = p.own(callSend)
 	r := p.run
@@ -280,8 +281,8 @@ func (p *Process) child(main func(*Process)) {
 	p.run.spawn(p.Node, thread, main)
 }
 
-// Turn waits until the schedule gives this process a turn; without a schedule, for a drawn time of up to one tick. It returns false when the
-// chaos phase is over: a client then ends.
+// Turn waits until the schedule gives this process a turn, or without a schedule for a random time of up to one tick.
+// It returns false when the chaos phase is over, and the client should then end.
 func (p *Process) Turn() bool {
 	p = p.own(callTurn)
 	r := p.run

@@ -37,7 +37,7 @@ type queue struct {
 	free *pending
 }
 
-// fresh gives a blank thing. Things are used again, so that a run in progress allocates none.
+// fresh returns a blank thing. Things are reused, so that a run in progress allocates none.
 func (q *queue) fresh() *pending {
 	if p := q.free; p != nil {
 		q.free = p.free

@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Limits of what a run holds.
+// Limits of the size of a run.
 const (
 	maxInFlight = 1 << 18 // messages and timers at once
 	maxInbox    = 1 << 18 // messages that a node has not received
@@ -73,7 +73,7 @@ type run struct {
 	closed  bool
 }
 
-// Boot starts a run. The nodes are those of the description, of which the Spec may leave out programs.
+// Boot starts a run with the nodes of the description. The Spec may leave out some of their programs.
 func (e *worldEngine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
 	return e.boot(spec, t, o, nil)
 }

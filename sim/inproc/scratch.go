@@ -12,7 +12,7 @@ type scratch struct {
 	decisions int
 }
 
-// scratches has what no run uses now, of all engines.
+// scratches holds the memory that no run uses at present, for all engines.
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (e *worldEngine) borrow() *scratch { return scratches.Get().(*scratch) }

@@ -13,27 +13,30 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// Specification is a TLA+ specification in which runs can be followed. Several worlds may use it at once.
+// Specification is a TLA+ specification that runs can be checked against. Several worlds may use it at once.
 type Specification struct{ model *model.Model }
 
 // SpecificationOptions say how runs are followed in a [Specification].
 type SpecificationOptions struct {
-	// View names an operator without parameters. A search distinguishes only states in which it has different values; without a view it
-	// distinguishes all states.
+	// View names an operator without parameters. A search treats states as equal if the operator has the same value in
+	// them. Without a view it distinguishes all states.
 	View string
-	// Library has folders of further modules.
+	// Library lists folders of further modules.
 	Library []string
-	// Scratch names variables that only matter within a step. Each begins every step with its value in the initial states, which must be one value.
+	// Scratch names variables that only matter within a step. Each starts every step with its value in the initial
+	// states, which must be unique.
 	Scratch []string
-	// MostStates bounds in how many states at once the specification may be for one run: 64. If there are more, it is unknown whether the run conforms.
+	// MostStates bounds the number of states that the specification may be in at once for one run; the default is 64.
+	// Beyond it, it is unknown whether the run conforms.
 	MostStates int
-	// MostLeftOut is the largest share of events that may be ignored or unmodelled: 0.05. If there are more, it is unknown whether the run conforms.
+	// MostLeftOut is the largest share of events that may be ignored or unmodelled; the default is 0.05. Beyond it, it
+	// is unknown whether the run conforms.
 	MostLeftOut float64
 	// Forget names an action whose steps are not followed. A test of a mapping forgets each action in turn: some run must then violate
 	// the specification or be unknown.
 	Forget string
-	// Lenient ignores steps that the specification does not allow, and continues from the state before them, as ModelFuzz does. It is for
-	// World.Guide: whether such a run conforms is unknown.
+	// Lenient ignores steps that the specification does not allow, and continues from the state before them, as
+	// ModelFuzz does. Use it with World.Guide: it is then unknown whether a run conforms.
 	Lenient bool
 }
 
@@ -42,7 +45,7 @@ func LoadSpecification(module, config string, o SpecificationOptions) (*Specific
 	return specification(model.Load(module, config, o.model()))
 }
 
-// NewSpecification makes a Specification of a module that [tla.Load] has read.
+// NewSpecification makes a Specification from a module that [tla.Load] has read.
 func NewSpecification(spec *tla.Spec, o SpecificationOptions) (*Specification, error) {
 	return specification(model.New(spec, o.model()))
 }
@@ -62,7 +65,8 @@ func (o SpecificationOptions) model() model.Options {
 // Actions returns the names of the specification's actions, each once.
 func (s *Specification) Actions() []string { return s.model.Actions() }
 
-// Follow begins to follow a run outside of a world, as a test of a mapping does. The error is one of the specification's initial states.
+// Follow starts to follow a run outside of a world, as a test of a mapping does. It returns an error if the
+// specification's initial states cannot be computed.
 func (s *Specification) Follow() (*Follower, error) {
 	f, err := s.model.Follow()
 	if err != nil {
@@ -76,11 +80,11 @@ func (s *Specification) Follow() (*Follower, error) {
 	return own, nil
 }
 
-// Follower follows one run in a [Specification]. The nodes of a world report to it which steps of the specification they take. Arguments
-// and results are a bool, an integer, a string, a []any of these (a sequence), or a value of package tla/value. All methods of a nil
-// Follower do nothing, so that code need not check whether it is followed.
+// Follower follows one run in a [Specification]. The nodes of a world tell it which steps of the specification they
+// take. Arguments and results are bools, integers, strings, []any of these (a sequence), or values of package
+// tla/value. All methods of a nil Follower do nothing, so code need not check whether it is being followed.
 type Follower struct {
-	// Kept is free for the program that reports the steps. A later run that gets the same Follower finds it there.
+	// Kept is free for the program that reports the steps. A later run that reuses the Follower finds it there.
 	Kept any
 
 	follower *model.Follower
@@ -93,23 +97,23 @@ func (f *Follower) Step(action string, args ...any) {
 	}
 }
 
-// Saw reports what the system showed after the last step: the value of an operator of the specification for some arguments. States in which
-// the operator has another value are dropped. If no state remains, the run violates the specification.
+// Saw reports an observation after the last step: that an operator of the specification has the value want for some
+// arguments. States in which it has another value are dropped. If no state remains, the run violates the specification.
 func (f *Follower) Saw(want any, operator string, args ...any) {
 	if f != nil {
 		f.follower.Saw(want, operator, args...)
 	}
 }
 
-// Repeat reports an action that the system may have taken any number of times, also none: something that the system does at once and the
-// specification in several steps. The Step after it decides which of the states remain.
+// Repeat reports an action that the system may have taken any number of times, including none: the system does at once
+// what takes the specification several steps. The Step after it decides which of the states remain.
 func (f *Follower) Repeat(action string, args ...any) {
 	if f != nil {
 		f.follower.Repeat(action, args...)
 	}
 }
 
-// Ignore counts an event that is no step of the specification, with the reason.
+// Ignore counts an event that is not a step of the specification, with the reason.
 func (f *Follower) Ignore(reason string) {
 	if f != nil {
 		f.follower.Ignore(reason)
@@ -123,14 +127,16 @@ func (f *Follower) Unmodelled(kind string) {
 	}
 }
 
-// Abandon stops following: the system has done something that the specification does not describe. It is unknown then whether the run conforms.
+// Abandon stops following, because the system has done something that the specification does not describe. It is then
+// unknown whether the run conforms.
 func (f *Follower) Abandon(why string) {
 	if f != nil {
 		f.follower.Abandon(why)
 	}
 }
 
-// Err returns the first step that the specification does not allow, or why the run cannot be followed, or nil.
+// Err returns the first step that the specification does not allow, or the reason why the run cannot be followed, or
+// nil.
 func (f *Follower) Err() error {
 	if f == nil {
 		return nil
@@ -138,9 +144,9 @@ func (f *Follower) Err() error {
 	return f.follower.Err()
 }
 
-// Model promises that each run is a behaviour of a specification. The nodes report their steps to the Follower; a step that the
-// specification does not allow ends the run. The states that runs reach there guide the search. Without a specification nothing is
-// promised, and the Follower is nil.
+// Model promises that each run is a behaviour of a specification. The nodes report their steps to the Follower; a step
+// that the specification does not allow ends the run. The states that runs reach in the specification guide the search.
+// If s is nil, Model promises nothing and returns nil.
 func (w *World) Model(name string, s *Specification) *Follower {
 	if s == nil {
 		return nil
@@ -165,10 +171,10 @@ func (w *World) Model(name string, s *Specification) *Follower {
 	return own
 }
 
-// Guide follows each run in a specification and promises nothing. The states that runs reach there guide the search and are counted. A
-// step that the specification does not allow ends the following and not the run. A step that the specification does not have, such as
-// an unknown action, is a mistake and ends the campaign. The Follower is nil without a specification, and in runs for which no search
-// or measurement needs it.
+// Guide follows each run in a specification and promises nothing. The states that runs reach in the specification guide
+// the search and are counted. A step that the specification does not allow ends the following but not the run. A step
+// that the specification does not have, such as an unknown action, is a mistake and ends the campaign. Guide returns
+// nil if s is nil, and in runs for which no search or measurement needs the Follower.
 func (w *World) Guide(s *Specification) *Follower {
 	if s == nil || w.unguided {
 		return nil
@@ -202,7 +208,7 @@ func (r *run) mistaken() string {
 	return ""
 }
 
-// guided is what became of the run in the models that guide a search.
+// guided reports how well the models that guide a search could follow the run.
 func (r *run) guided() *record.Guided {
 	if len(r.def.guides) == 0 {
 		return nil
@@ -259,7 +265,7 @@ func (r *run) near() []coverage.Nearness {
 	return list
 }
 
-// tallies are what became of the events that properties followed in a model.
+// tallies returns, for each property that followed the run in a model, how many events it could follow.
 func (r *run) tallies() map[string]*coverage.Tally {
 	var list map[string]*coverage.Tally
 	for i := range r.def.checks {

@@ -7,12 +7,12 @@ type StepKind uint8
 
 // The kinds of steps.
 const (
-	Started   StepKind = iota + 1 // a node's program has begun, for the first time or after a crash
-	Crashed                       // a node's program has ended by a fault
-	Ticked                        // a machine has had a tick
-	Delivered                     // a message was given to a machine, which has dealt with it; or a process has taken it
+	Started   StepKind = iota + 1 // a node's program has started, for the first time or after a crash
+	Crashed                       // a fault has ended a node's program
+	Ticked                        // a machine has ticked
+	Delivered                     // a machine has handled a message, or a process has received it
 	Lost                          // a message will not arrive
-	Ran                           // a process has run until it waits again, or has ended
+	Ran                           // a process has run until its next wait or its end
 )
 
 var stepNames = [...]string{"", "Started", "Crashed", "Ticked", "Delivered", "Lost", "Ran"}
@@ -28,8 +28,8 @@ type Step struct {
 	TimeNs  int64
 }
 
-// After calls a function after each step of the world, to compare the world with a model. The function may read what the describing
-// function can see, and must not change the nodes. The Step is reused.
+// After calls a function after each step of the world, to compare the world with a model. The function may read the
+// variables of the describing function and must not change the nodes. The Step is reused.
 func (w *World) After(look func(*Step)) {
 	if look == nil {
 		w.mistake("After has no function; give one")

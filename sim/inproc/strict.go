@@ -120,7 +120,7 @@ type living struct {
 	coroutine bool
 }
 
-// goroutines are those of this process, by their numbers.
+// goroutines returns the goroutines of this process, by number.
 func goroutines() map[uint64]living {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
@@ -160,7 +160,7 @@ func starter() string {
 	return startedBy(string(b[:runtime.Stack(b, false)]))
 }
 
-// behind reports goroutines that were left behind. Of those of a Timeout it reports what to do instead.
+// behind reports goroutines that were left behind. If a Timeout started them, it suggests an alternative.
 func behind(left []string) string {
 	if slices.ContainsFunc(left, func(by string) bool { return strings.HasSuffix(by, " in net/http.setRequestCancel") }) {
 		return "an http.Client has a Timeout, which counts real time in a goroutine of its own; leave it out, and set " +
@@ -239,7 +239,7 @@ func (s *step) text() string {
 	return text
 }
 
-// shown are two steps that differ in words that differ, too.
+// shown prints two steps that differ, in words that also differ.
 func shown(a, b *step) (first, second string) {
 	first, second = a.text(), b.text()
 	if first == second {

@@ -50,15 +50,15 @@ func hashBytes(p []byte) uint64 {
 	return splitmix.Mix(h)
 }
 
-// Digester is a payload that gives its own digest. Others are digested by a walk through all that they hold, which is right
-// and takes about a microsecond.
+// Digester is a payload that computes its own digest. Other payloads are digested by walking through everything they
+// hold, which is correct and takes about a microsecond.
 type Digester interface {
-	// Digest is a number that is equal for equal payloads and, as far as chance allows, for no others. It must not depend on
-	// addresses or the order of maps.
+	// Digest returns a number that is equal for equal payloads and, with high probability, different for different
+	// ones. It must not depend on addresses or the order of maps.
 	Digest() uint64
 }
 
-// intSalt distinguishes digests of numbers from those of bytes.
+// intSalt distinguishes digests of numbers from digests of bytes.
 const intSalt = 0xa0761d6478bd642f
 
 // Bounds of the walk through a payload.

@@ -14,7 +14,7 @@ import (
 // others run.
 type strand Process
 
-// What a switch is.
+// Kinds of switches.
 const (
 	switches = 15 // a draw of so many values: 0 is none, and each further one pauses for twice as long
 	switchNs = 100

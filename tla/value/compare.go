@@ -25,7 +25,7 @@ func kindOf(v Value) string {
 	return "set"
 }
 
-// Kind is the kind of a value in a few words, for messages.
+// Kind describes the kind of a value in a few words, for messages.
 func Kind(v Value) string {
 	switch v := v.(type) {
 	case *Tuple:
@@ -38,7 +38,7 @@ func Kind(v Value) string {
 	return kindOf(v)
 }
 
-// AKind is Kind with its article.
+// AKind returns Kind with its article.
 func AKind(v Value) string {
 	k := Kind(v)
 	if strings.ContainsRune("aeiou", rune(k[0])) {
@@ -52,7 +52,8 @@ func incomparable(a, b Value) {
 	panic(&Error{Message: message, incomparable: true})
 }
 
-// Short is a value in at most about 200 characters. A fraction has its place: what is wrong with it is wrong there.
+// Short prints a value in at most about 200 characters. A Fraction includes its place in the log, since its mistake is
+// there.
 func Short(v Value) string {
 	if f, ok := v.(*Fraction); ok {
 		return fmt.Sprintf("%s of %s", f.text, f.place)
@@ -64,8 +65,9 @@ func Short(v Value) string {
 	return s
 }
 
-// Equal reports whether two values are the same. It compares members one by one up to the first that differs, though fingerprints would often be
-// enough: members of different kinds are a mistake of the specification, which FALSE would hide.
+// Equal reports whether two values are the same. It compares members one by one up to the first difference, though
+// fingerprints would often suffice: members of different kinds are a mistake in the specification, which FALSE would
+// hide.
 func Equal(a, b Value) bool {
 	switch x := a.(type) {
 	case Bool:
@@ -176,7 +178,7 @@ func (m *Model) equal(v Value) bool {
 	return ok && m == other
 }
 
-// Compare orders values of one kind. Model values stand before all else.
+// Compare orders values of one kind. Model values sort before all others.
 func Compare(a, b Value) int {
 	switch x := a.(type) {
 	case Bool:

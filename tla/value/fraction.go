@@ -2,15 +2,16 @@ package value
 
 import "math/big"
 
-// Fraction is a number of a log that is no integer, such as a date. TLA+ as it is checked has no such numbers: it may be carried
-// along, and compared with others of its kind, and all else fails. TLC takes the integer before the point for it.
+// Fraction is a number in a log that is not an integer, such as a date. The checked part of TLA+ has no such numbers: a
+// Fraction may be carried along and compared with other Fractions, and all other operations fail. TLC truncates it to
+// an integer instead.
 type Fraction struct {
 	text  string
 	place string
 	n     *big.Rat
 }
 
-// NewFraction is a number that is written so at a place of a log.
+// NewFraction makes a Fraction of n, which a log spells as text at place.
 func NewFraction(n *big.Rat, text, place string) *Fraction { return &Fraction{text, place, n} }
 
 func (f *Fraction) Fingerprint() uint64 { return hashText(seedFraction, f.n.RatString()) }

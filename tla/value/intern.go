@@ -9,7 +9,7 @@ var interned struct {
 	models  map[string]*Model
 }
 
-// Text gives the one *String of a text.
+// Text returns the unique *String for a text.
 func Text(s string) *String {
 	interned.RLock()
 	v := interned.strings[s]
@@ -29,7 +29,7 @@ func Text(s string) *String {
 	return v
 }
 
-// ModelValue gives the one *Model of a name. A name such as A_x has the type A, as in TLC.
+// ModelValue returns the unique *Model for a name. A name such as A_x has the type A, as in TLC.
 func ModelValue(name string) *Model {
 	interned.Lock()
 	defer interned.Unlock()

@@ -10,18 +10,19 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// Lazy is a set that is given by its construction and not by its members, which may be many or infinitely many.
+// Lazy is a set that is given by its construction instead of its members, which may be many or infinitely many.
 type Lazy interface {
 	Value
-	// Kind is what messages call such a set.
+	// Kind describes such a set in messages.
 	Kind() string
 	// Contains reports whether v is a member.
 	Contains(v Value) bool
-	// Each calls f with each member until f returns false, and reports whether it never did. It fails for an infinite set.
+	// Each calls f with each member until f returns false, and reports whether f never did. It fails for an infinite
+	// set.
 	Each(f func(Value) bool) bool
-	// Size is how many members there are; math.MaxInt64 stands for more than that, and for infinitely many.
+	// Size returns the number of members; math.MaxInt64 stands for more than that, and for infinitely many.
 	Size() int64
-	// Same reports whether other is constructed alike, which makes it equal.
+	// Same reports whether other has the same construction and is therefore equal.
 	Same(other Lazy) bool
 	// width is how many values a member has within it.
 	width() int64
@@ -34,9 +35,9 @@ type cell struct{ set atomic.Pointer[Set] }
 func (c *cell) explicit() *cell { return c }
 
 const (
-	// Most is how many members a set may have that is spelled out, and how many items a sequence.
+	// Most bounds the members of a set, and the items of a sequence, that is spelled out.
 	Most = 4_000_000
-	// MostWithin is how many values its members may have within them, all together: 16 bytes each.
+	// MostWithin bounds the values nested in the members of such a set, all together: 16 bytes each.
 	MostWithin = 4 * Most
 	// mostVisited is how many members of a set that is larger than Most are gone through, before it is given up.
 	mostVisited = 5 * Most
@@ -62,7 +63,8 @@ func tooLarge(s Lazy) {
 	}
 }
 
-// fingerprint is that of the set's members, or of its construction if they are too many: such sets are equal only if constructed alike.
+// fingerprint returns the fingerprint of the set's members, or of its construction if they are too many: such sets are
+// equal only if constructed alike.
 func fingerprint(s Lazy, parts ...Value) uint64 {
 	if small(s) {
 		return Explicit(s).hash
@@ -74,7 +76,7 @@ func fingerprint(s Lazy, parts ...Value) uint64 {
 	return h
 }
 
-// Explicit spells a set out. It fails for what is no set, or too large.
+// Explicit spells a set out. It fails if v is not a set, or is too large.
 func Explicit(v Value) *Set {
 	switch s := v.(type) {
 	case *Set:
@@ -106,7 +108,7 @@ func Explicit(v Value) *Set {
 	return nil
 }
 
-// Each calls f with each member of a set until f returns false, and reports whether it never did.
+// Each calls f with each member of a set until f returns false, and reports whether f never did.
 func Each(set Value, f func(Value) bool) bool {
 	switch s := set.(type) {
 	case *Set:
@@ -135,7 +137,7 @@ func Each(set Value, f func(Value) bool) bool {
 	return false
 }
 
-// Contains is v \in set.
+// Contains evaluates v \in set.
 func Contains(set, v Value) bool {
 	switch s := set.(type) {
 	case *Set:
@@ -147,8 +149,8 @@ func Contains(set, v Value) bool {
 	return false
 }
 
-// Size is the number of a finite set's members, or more of a union, intersection, difference or part of large sets; math.MaxInt64 stands for
-// infinitely many, or more than that.
+// Size returns the number of members of a finite set. math.MaxInt64 stands for more than that, and for infinitely many.
+// For a union, intersection, difference or subset of large sets, Size may return more than the number of members.
 func Size(set Value) int64 {
 	switch s := set.(type) {
 	case *Set:
@@ -160,7 +162,7 @@ func Size(set Value) int64 {
 	return 0
 }
 
-// Count is the number of a set's members, if it is known without enumerating them.
+// Count returns the number of members of a set; exact reports whether it is known without enumerating them.
 func Count(set Value) (n int64, exact bool) {
 	all := func(sets ...Value) (int64, bool) {
 		for _, s := range sets {
@@ -317,7 +319,8 @@ func (s *Interval) String() string {
 	return Explicit(s).String()
 }
 
-// Infinite is one of Nat, Int, Real and STRING. Has also reports whether a value is of a kind that may be compared with its members.
+// Infinite is one of Nat, Int, Real and STRING. Has also reports whether a value is of a kind that can be compared with
+// its members.
 type Infinite struct {
 	Name string
 	Has  func(Value) (member, comparable bool)
@@ -373,7 +376,7 @@ func (s *Subsets) Each(f func(Value) bool) bool {
 	return true
 }
 
-// EachOf calls f with each subset of a size, in their order, until f returns false, and reports whether it never did.
+// EachOf calls f with each subset of a size, in order, until f returns false, and reports whether f never did.
 func (s *Subsets) EachOf(size int, f func(Value) bool) bool {
 	base := Explicit(s.Base).Items
 	if size < 0 || size > len(base) {

@@ -12,8 +12,8 @@ type mixed struct {
 	cell
 }
 
-// Enumerated is the set of some members. It keeps items; members gives them again if some of them cannot be compared, which fails
-// where all are needed in order.
+// Enumerated makes the set of some members. It keeps items. members computes them again if some of them cannot be
+// compared; that fails where all are needed in order.
 func Enumerated(items []Value, members func() []Value) Value {
 	if len(items) < 2 {
 		return NewSet(items)
@@ -40,7 +40,6 @@ func comparable(items []Value) (set *Set) {
 	return NewSet(items)
 }
 
-// Kind is what messages call it.
 func (s *mixed) Kind() string { return "set" }
 
 // Contains compares a value with the members until one is equal.

@@ -7,21 +7,21 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// Applicable is a function that is given by a rule, because its domain is large or it uses itself.
+// Applicable is a function that is given by a rule, because its domain is large or because it is recursive.
 type Applicable interface {
 	Value
-	// Of is the function's value at x, which must be in its domain.
+	// Of returns the function's value at x, which must be in its domain.
 	Of(x Value) Value
-	// Arguments is its domain.
+	// Arguments returns the domain.
 	Arguments() Value
-	// Spelled is the same function by its values; it fails if the domain is too large.
+	// Spelled returns the same function with its values spelled out. It fails if the domain is too large.
 	Spelled() Value
 }
 
 // large is from how many members on a set stays symbolic in unions, intersections and differences.
 const large = 1 << 16
 
-// Union is a \cup b.
+// Union evaluates a \cup b.
 func Union(a, b Value) Value {
 	if m, ok := a.(*mixed); ok && Size(b) == 0 {
 		return m
@@ -78,7 +78,7 @@ func (s *Set) with(v Value) *Set {
 	return &Set{items, s.hash + memberHash(v.Fingerprint())}
 }
 
-// With is the function with a value for an argument, or without that argument.
+// With returns the function with the value v for the argument x, or without x if have is false.
 func (f *Function) With(x, v Value, have bool) Value {
 	at, found := f.Domain.Find(x)
 	items, values, hash, pairs := f.Domain.Items, f.Values, f.Domain.hash, f.hash
@@ -110,7 +110,7 @@ func (f *Function) With(x, v Value, have bool) Value {
 	return &Function{&Set{items, hash}, values, pairs}
 }
 
-// Intersection is a \cap b.
+// Intersection evaluates a \cap b.
 func Intersection(a, b Value) Value {
 	if m, ok := a.(*mixed); ok {
 		return m.filter(func(v Value) bool { return Contains(b, v) })
@@ -125,7 +125,7 @@ func Intersection(a, b Value) Value {
 	return Explicit(a).filter(func(v Value) bool { return Contains(b, v) })
 }
 
-// Difference is a \ b.
+// Difference evaluates a \ b.
 func Difference(a, b Value) Value {
 	if m, ok := a.(*mixed); ok {
 		return m.filter(func(v Value) bool { return !Contains(b, v) })
@@ -161,7 +161,7 @@ func AtMost(n int) {
 	}
 }
 
-// Filter is {x \in set : pass(x)}.
+// Filter evaluates {x \in set : pass(x)}.
 func Filter(set Value, pass func(Value) bool) Value {
 	if Size(set) > large {
 		if _, ok := set.(*Infinite); ok || Size(set) > Most {
@@ -179,7 +179,7 @@ func Filter(set Value, pass func(Value) bool) Value {
 	return Explicit(set).filter(pass)
 }
 
-// IsSubset is a \subseteq b.
+// IsSubset evaluates a \subseteq b.
 func IsSubset(a, b Value) bool {
 	switch x := b.(type) {
 	case *Subsets: // SUBSET A \subseteq SUBSET B
@@ -194,7 +194,7 @@ func IsSubset(a, b Value) bool {
 	return Each(a, func(v Value) bool { return Contains(b, v) })
 }
 
-// BigUnion is UNION set.
+// BigUnion evaluates UNION set.
 func BigUnion(set Value) Value {
 	if s, ok := set.(*Subsets); ok {
 		return s.Base
@@ -223,7 +223,7 @@ func BigUnion(set Value) Value {
 	return NewSet(items)
 }
 
-// Domain is DOMAIN f.
+// Domain evaluates DOMAIN f.
 func Domain(f Value) Value {
 	switch f := f.(type) {
 	case *Tuple:
@@ -243,7 +243,7 @@ func Domain(f Value) Value {
 	return nil
 }
 
-// Apply is f[x].
+// Apply evaluates f[x].
 func Apply(f, x Value) Value {
 	switch f := f.(type) {
 	case *Tuple:
@@ -280,7 +280,7 @@ func Apply(f, x Value) Value {
 	return nil
 }
 
-// Replace is [f EXCEPT ![x] = change(f[x])]. An x outside of the domain changes nothing.
+// Replace evaluates [f EXCEPT ![x] = change(f[x])]. An x outside of the domain changes nothing.
 func Replace(f, x Value, change func(Value) Value) Value {
 	switch f := f.(type) {
 	case *Tuple:
@@ -323,7 +323,7 @@ func replaced(values []Value, i int, v Value) []Value {
 	return list
 }
 
-// Items gives the items of a sequence; it fails for all else.
+// Items returns the items of a sequence. It fails if the value is not a sequence.
 func Items(v Value) []Value {
 	switch t := v.(type) {
 	case *Tuple:
@@ -343,7 +343,7 @@ func whole(v Value) Value {
 	return v
 }
 
-// Merge is f @@ g: what f does not have comes from g.
+// Merge evaluates f @@ g: arguments that f lacks come from g.
 func Merge(f, g Value) Value {
 	kf, vf := pairs(Spelled(f))
 	kg, vg := pairs(Spelled(g))
@@ -357,7 +357,7 @@ func Merge(f, g Value) Value {
 	return FunctionOf(keys, values)
 }
 
-// Spelled is a function by its values; it fails for what is none.
+// Spelled returns a function with its values spelled out. It fails if v is not a function.
 func Spelled(v Value) Value {
 	switch f := v.(type) {
 	case *Tuple, *Record, *Function:
@@ -369,7 +369,7 @@ func Spelled(v Value) Value {
 	return nil
 }
 
-// FunctionOf makes a function of arguments in any order, each once, with their values. It keeps both.
+// FunctionOf makes a function from its arguments, each once and in any order, and their values. It keeps both slices.
 func FunctionOf(arguments, values []Value) Value {
 	domain := NewSet(append([]Value(nil), arguments...))
 	sorted := make([]Value, len(values))

@@ -1,24 +1,25 @@
 package value
 
-// Renaming finds fingerprints of values in which model values are exchanged for each other in some ways at once. It remembers those of values that it
-// has met: states that follow each other share most of theirs. It is not for several goroutines at once.
+// Renaming computes fingerprints of values under permutations of model values. It remembers the fingerprints of values
+// that it has seen, since successive states share most of them. It is not safe for concurrent use.
 type Renaming struct {
 	ways  int
 	names map[*Model][]uint64 // what stands for a model value in each way, by its fingerprint
 	known map[Value][]uint64  // of values by their address; nil: nothing in it is renamed
 	most  int                 // of known
 	sum   []uint64
-	tick  func() // is called every so often, and may panic
+	tick  func() // is called periodically, and may panic
 	done  int    // of ways, since then
 }
 
-// Ways are ways to exchange model values for each other. Several goroutines may use them at once.
+// Ways holds permutations of model values. It is safe for concurrent use.
 type Ways struct {
 	count int
 	names map[*Model][]uint64
 }
 
-// NewWays makes so many ways to exchange models; image is the number of what stands for one of them in one way.
+// NewWays makes count permutations of models. image returns the index of the model that replaces a model in a
+// permutation.
 func NewWays(models []*Model, count int, image func(way, model int) int) *Ways {
 	w := &Ways{count, map[*Model][]uint64{}}
 	for i, m := range models {
@@ -31,7 +32,7 @@ func NewWays(models []*Model, count int, image func(way, model int) int) *Ways {
 	return w
 }
 
-// What is known of values may take so many fingerprints.
+// Bounds of the remembered fingerprints.
 const (
 	mostKnown        = 1 << 17
 	mostFingerprints = 1 << 24
@@ -40,13 +41,13 @@ const (
 // ticksEvery is how many ways lie between two calls of a Renaming's tick.
 const ticksEvery = 1 << 15
 
-// NewRenaming finds fingerprints in some ways. It calls tick every so often.
+// NewRenaming makes a Renaming for some permutations. It calls tick periodically.
 func NewRenaming(ways *Ways, tick func()) *Renaming {
 	most := min(mostKnown, mostFingerprints/max(ways.count, 1))
 	return &Renaming{ways: ways.count, names: ways.names, known: map[Value][]uint64{}, most: max(most, 8), sum: make([]uint64, ways.count), tick: tick}
 }
 
-// Least is the least of Hash of the values as they are and as they are in each way.
+// Least returns the least Hash of the values, over the identity and all permutations.
 func (r *Renaming) Least(values []Value) uint64 {
 	plain := uint64(len(values))
 	for i := range r.sum {
@@ -73,7 +74,7 @@ func (r *Renaming) add(part []uint64, plain uint64, how func(h, fp uint64) uint6
 	}
 }
 
-// of are the fingerprints of a value in each way; nil if they are all that of the value itself.
+// of returns the fingerprints of a value in each way, or nil if all equal the fingerprint of the value itself.
 func (r *Renaming) of(v Value) []uint64 {
 	switch x := v.(type) {
 	case *Model:

@@ -1,10 +1,13 @@
-// Package value holds the values of TLA+: what expressions without variables stand for (Lamport, Specifying Systems, chapters 2 to 6).
+// Package value holds the values of TLA+, which expressions without variables denote (Lamport, Specifying Systems,
+// chapters 2 to 6).
 //
-// A value is immutable and in its only form: a function whose domain is 1..n is a Tuple, one whose domain has strings only a Record, and
-// sets are sorted without repetition. So equal values have equal fingerprints, and differing fingerprints mean differing values. Sets that
-// are large by nature stay symbolic (see Lazy) until something asks for their members.
+// A value is immutable and in canonical form: a function with the domain 1..n is always a Tuple, one whose domain has
+// only strings is always a Record, and sets are sorted without duplicates. So equal values have equal fingerprints, and
+// different fingerprints mean different values. Sets that are large by nature stay symbolic (see Lazy) until their
+// members are needed.
 //
-// Values of different kinds cannot be compared, as in TLC: 1 = "a" is an *Error, not FALSE. A model value differs from all else.
+// Values of different kinds cannot be compared, as in TLC: 1 = "a" is an *Error, not FALSE. A model value differs from
+// everything else.
 package value
 
 import (
@@ -17,11 +20,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
 
-// Error is a question to a value that has no answer, such as 1 = "a". Functions of this package panic with it; package tla returns it with
-// the place of the expression.
+// Error reports an expression without a value, such as 1 = "a". Functions of this package panic with it; package tla
+// returns it with the place of the expression.
 type Error struct {
 	Message  string
-	Asserted string // what an Assert says whose condition is false
+	Asserted string // the message of an Assert whose condition is false
 
 	incomparable bool // two values are of kinds that cannot be compared
 }
@@ -31,11 +34,11 @@ func (e *Error) Error() string { return e.Message }
 // Fail panics with an *Error.
 func Fail(format string, args ...any) { panic(&Error{Message: fmt.Sprintf(format, args...)}) }
 
-// Value is one of Bool, Int, *Fraction, *String, *Model, *Set, *Tuple, *Record, *Function, and the Lazy ones.
+// Value is one of Bool, Int, *Fraction, *String, *Model, *Set, *Tuple, *Record, *Function, or a Lazy set.
 type Value interface {
-	// Fingerprint is a 64-bit hash: equal for equal values.
+	// Fingerprint returns a 64-bit hash, which is equal for equal values.
 	Fingerprint() uint64
-	// String is the value as TLC prints it.
+	// String formats the value as TLC does.
 	String() string
 }
 
@@ -45,16 +48,17 @@ type Bool bool
 // Int is an integer.
 type Int int64
 
-// String is a text. There is one *String for each text, so that == compares them.
+// String is a string. There is one *String for each text, so == compares them.
 type String struct {
 	Text string
 	hash uint64
 }
 
-// Model is a model value: equal to itself only. There is one *Model for each name.
+// Model is a model value, equal only to itself. There is one *Model for each name.
 type Model struct {
 	Name string
-	// Type is 0, or the letter before _ of a typed model value, which may be compared with those of its type only.
+	// Type is 0, or for a typed model value the letter before _. Typed model values can only be compared with others of
+	// their type.
 	Type byte
 	hash uint64
 }
@@ -131,7 +135,7 @@ type Function struct {
 	hash   uint64
 }
 
-// Set is a set by its members, sorted by Compare without repetition.
+// Set is a set with its members spelled out, sorted by Compare, without duplicates.
 type Set struct {
 	Items []Value
 	hash  uint64
@@ -147,7 +151,7 @@ var (
 // NewTuple makes <<items>>. It keeps items.
 func NewTuple(items []Value) *Tuple { return &Tuple{Items: items} }
 
-// NewRecord makes a record of names that are sorted and of one value each. It keeps both.
+// NewRecord makes a record from sorted names and a value for each. It keeps both slices.
 func NewRecord(names []*String, values []Value) Value {
 	if len(names) == 0 {
 		return EmptyTuple
@@ -159,7 +163,7 @@ func NewRecord(names []*String, values []Value) Value {
 	return &Record{names, values, h}
 }
 
-// NewFunction makes the function with a domain and a value for each of its members, in its only form. It keeps both.
+// NewFunction makes the function, in canonical form, with a domain and a value for each of its members. It keeps both.
 func NewFunction(domain *Set, values []Value) Value {
 	if len(values) == 0 {
 		return EmptyTuple
@@ -218,7 +222,7 @@ func NewSet(items []Value) *Set {
 	return SortedSet(items)
 }
 
-// SortedSet makes a set of values that are sorted and differ. It keeps items.
+// SortedSet makes a set from distinct, sorted values. It keeps items.
 func SortedSet(items []Value) *Set {
 	if len(items) == 0 {
 		return EmptySet
@@ -252,7 +256,7 @@ func (s *Set) has(v Value) bool {
 	return found
 }
 
-// Find gives the place of v in the set, or where it would stand.
+// Find returns the index of v in the set, or the index at which it would be inserted, and whether v is a member.
 func (s *Set) Find(v Value) (int, bool) {
 	switch v := v.(type) {
 	case *Model, *String: // few, and compared by their address
@@ -326,7 +330,7 @@ func (f *Function) String() string {
 	return b.String()
 }
 
-// Field gives the place of a name in the record, or -1.
+// Field returns the index of a name in the record, or -1.
 func (r *Record) Field(name *String) int {
 	for i, n := range r.Names {
 		if n == name {
@@ -336,7 +340,7 @@ func (r *Record) Field(name *String) int {
 	return -1
 }
 
-// Hash is a fingerprint of a list of values.
+// Hash returns a fingerprint of a list of values.
 func Hash(values []Value) uint64 {
 	h := uint64(len(values))
 	for _, v := range values {
@@ -345,7 +349,7 @@ func Hash(values []Value) uint64 {
 	return h
 }
 
-// Renamed is a value with other values in the place of model values.
+// Renamed returns a value in which other values replace model values.
 func Renamed(v Value, names map[*Model]Value) Value {
 	all := func(list []Value) ([]Value, bool) {
 		var changed []Value

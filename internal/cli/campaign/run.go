@@ -15,9 +15,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -71,7 +73,7 @@ func runProject(a *console.App, c *cobra.Command, f *runFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	job := &explore.Job{Tape: t, Until: f.until, Full: true, Progress: !f.JSON, Behaviour: f.Reached}
+	job := &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: t}, Until: f.until}, Full: true, Progress: !f.JSON, Behaviour: f.Reached}
 	if job.Trace, err = project.TraceJob(&f.Set, c, p); err != nil {
 		return err
 	}
@@ -154,7 +156,7 @@ func confirmed(ctx context.Context, a *console.App, s *project.Session, t tape.T
 	if len(violated) == 0 || r.Summary.Repeat.Once {
 		return violated, nil
 	}
-	again, err := project.OneRun(ctx, a, s, &explore.Job{Tape: t, Full: true, Contrast: true}, quiet)
+	again, err := project.OneRun(ctx, a, s, &explore.Job{Request: runner.Play(t), Full: true, Contrast: true}, quiet)
 	if err != nil {
 		return nil, fmt.Errorf("the replay of a violation: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -109,7 +110,8 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 		if run > 1 {
 			file = filepath.Join(s.Setup.Scratch, "trace-2")
 		}
-		job := &explore.Job{ID: run, Tape: t, Full: true, Progress: !f.JSON, Contrast: run%2 == 0, Trace: &explore.Trace{File: file, Format: "text"}}
+		job := &explore.Job{ID: run, Request: runner.Play(t), Full: true, Progress: !f.JSON, Contrast: run%2 == 0,
+			Trace: &explore.Trace{File: file, Format: "text"}}
 		reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)

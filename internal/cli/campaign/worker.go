@@ -14,15 +14,12 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
-	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
-	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
-	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -48,64 +45,42 @@ func workerVerb(a *console.App) *cobra.Command {
 // worker makes the runs of a worker process.
 type worker struct{ snapshots runner.Snapshots }
 
-// do runs one world to its end and judges it.
+// do makes the run of a job.
 func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
-	own, programs := cpus.UsedHere(), cpus.UsedByChildren()
-	out, began, look, err := w.run(setup, job, progress, interrupt)
-	if err != nil {
-		return explore.Failed(err)
+	var began runner.Begin
+	var look *view.Answer
+	var used explore.CPU
+	w.snapshots.Budget = setup.Snapshots
+	options := engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Then: setup.Then, Driver: setup.Driver, Interrupt: interrupt}
+	r := setup.Perform(job, options, func(spec *world.Spec, o engine.Options) (out *check.Judged, err error) {
+		own, programs := cpus.UsedHere(), cpus.UsedByChildren()
+		out, began, look, err = w.run(spec, job, o, progress)
+		used = explore.CPU{EngineNs: int64(cpus.UsedHere() - own), ProgramsNs: int64(cpus.UsedByChildren() - programs)}
+		return out, err
+	})
+	r.Look = look
+	if r.Summary == nil {
+		return r
 	}
-	used := explore.CPU{EngineNs: int64(cpus.UsedHere() - own), ProgramsNs: int64(cpus.UsedByChildren() - programs)}
-	if look != nil && look.Refused != "" {
-		return &explore.Reply{Look: look}
-	}
-	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look, CPU: used}
-	r.Summary.Templates = loglines.Keys(setup.Spec, out.Log)
+	r.CPU = used
 	if r.StartNs = began.StartNs; began.Event > 0 {
 		r.Began = &began
 	}
-	r.Memory = explore.Memory{WorldBytes: out.MemoryBytes, SnapshotBytes: w.snapshots.Bytes(), LimitBytes: w.snapshots.MemoryBytes}
+	r.Memory.SnapshotBytes, r.Memory.LimitBytes = w.snapshots.Bytes(), w.snapshots.MemoryBytes
 	if why := w.snapshots.Refused; why != nil && !errors.Is(why, engine.ErrUnsupported) {
 		r.NoSnapshots = why.Error()
-	}
-	if setup.Learn || len(setup.Measure) > 0 { // the search has them
-		out.Draws, r.Summary.Behaviour = nil, coverage.Behaviour{}
-	}
-	if job.Sweep != nil {
-		layout, err := sweep.LayoutOf(setup.Spec)
-		if err != nil {
-			return explore.Failed(err)
-		}
-		r.Sweep = layout.Read(job.Sweep, out.Moments, out.Decisions, out.DecisionsNs)
-		r.Summary.Moments, out.Moments, out.Decisions, out.DecisionsNs = nil, nil, nil, nil // it needs no more of them
-	}
-	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
-		r.Outcome = out
 	}
 	return r
 }
 
-func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explore.Progress),
-	interrupt <-chan struct{}) (out *check.Judged, began runner.Begin, look *view.Answer, err error) {
-	spec := setup.Spec
-	if job.RulesVersion != nil {
-		spec = spec.UnderRules(*job.RulesVersion)
-	}
-	if job.Cut != nil {
-		spec = job.Cut.Apply(spec)
-	}
+// run makes a run with what the job asks for on its way: a trace, packets, progress, a look. One whose look is refused has no record.
+func (w *worker) run(spec *world.Spec, job *explore.Job, o engine.Options, progress func(explore.Progress)) (out *check.Judged,
+	began runner.Begin, look *view.Answer, err error) {
 	eng, err := project.EngineFor(spec)
 	if err != nil {
 		return nil, began, nil, err
 	}
-	images, err := project.ImagesOf(spec)
-	if err != nil {
-		return nil, began, nil, err
-	}
-	w.snapshots.Budget = setup.Snapshots
-	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Then: setup.Then, Images: images,
-		Driver: setup.Driver, Interrupt: interrupt})
-	if err != nil {
+	if o.Images, err = project.ImagesOf(spec); err != nil {
 		return nil, began, nil, err
 	}
 	finish := func(*check.Judged) error { return nil }
@@ -131,9 +106,11 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 		}
 		return out, began, look, errors.Join(err, finish(out))
 	}
-	out, began, err = w.snapshots.Do(eng,
-		&runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: record.At(job.Until), Along: job.Along, PartNs: job.PartNs,
-			FromBoot: job.FromBoot || job.Contrast || job.Trace != nil && !job.Trace.Late || job.Dumps != "" || job.Capture != ""}) // these begin at the boot
+	work := &runner.Work{Request: job.Request, Spec: spec, Options: o}
+	if job.Contrast || job.Trace != nil && !job.Trace.Late || job.Dumps != "" || job.Capture != "" {
+		work.FromBoot = true // these begin at the boot
+	}
+	out, began, err = w.snapshots.Do(eng, work)
 	return out, began, nil, errors.Join(err, finish(out))
 }
 

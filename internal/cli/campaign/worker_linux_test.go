@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -25,8 +26,9 @@ func TestTracesFromSnapshots(t *testing.T) {
 	run := func(name string, seed uint64, fromBoot bool) (*explore.Reply, string) {
 		t.Helper()
 		file := filepath.Join(dir, name)
-		r := w.do(setup, &explore.Job{Tape: tape.FromReady(1, seed), FromBoot: fromBoot,
-			Trace: &explore.Trace{File: file, Format: "text", Late: !fromBoot}}, func(explore.Progress) {}, nil)
+		job := &explore.Job{Request: runner.Play(tape.FromReady(1, seed)), Trace: &explore.Trace{File: file, Format: "text", Late: !fromBoot}}
+		job.FromBoot = fromBoot
+		r := w.do(setup, job, func(explore.Progress) {}, nil)
 		if r.Error != "" {
 			t.Fatal(r.Error)
 		}

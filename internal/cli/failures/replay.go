@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 func replayVerb(a *console.App) *cobra.Command {
@@ -83,7 +84,7 @@ func replayFailure(a *console.App, c *cobra.Command, f *flags.Set, l *stored.Loo
 		defer os.RemoveAll(p.State)
 	}
 	failure := stored.ChosenRun(f, full)
-	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.JSON}
+	job := &explore.Job{Request: runner.Play(failure.Tape), Full: true, Progress: !f.JSON}
 	if job.Trace, err = project.TraceJob(f, c, p); err != nil {
 		return err
 	}

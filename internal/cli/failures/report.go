@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // reportFlags are those of report.
@@ -90,7 +91,7 @@ func writeReport(a *console.App, c *cobra.Command, f *reportFlags, args []string
 		return stored.ExplainLacking(p, args[0], full, err)
 	}
 	defer s.Close()
-	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.JSON,
+	job := &explore.Job{Request: runner.Play(failure.Tape), Full: true, Progress: !f.JSON,
 		Trace: &explore.Trace{File: filepath.Join(s.Setup.Scratch, "diagram"), Format: report.DiagramFormat}}
 	if job.Dumps, err = stored.DumpsFolder(s); err != nil {
 		return err

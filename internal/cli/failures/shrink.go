@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
@@ -130,7 +131,7 @@ func shrinkStored(a *console.App, c *cobra.Command, f *flags.Set, args []string)
 // replayStored makes the run of a failure before it is shrunk, and reports whether it has changed, and what else has.
 func replayStored(ctx context.Context, a *console.App, p *project.Project, s *project.Session, small *report.Failure) (
 	changed bool, changes []string, err error) {
-	reply, err := s.Run(ctx, &explore.Job{Tape: small.Tape, Full: true}, nil)
+	reply, err := s.Run(ctx, &explore.Job{Request: runner.Play(small.Tape), Full: true}, nil)
 	if err != nil || reply.Summary.Hash == small.Hash {
 		return false, nil, err
 	}

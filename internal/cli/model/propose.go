@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/model/propose"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"github.com/bloodhound-dst/bloodhound/tla"
@@ -157,7 +158,7 @@ func linesOfRun(ctx context.Context, a *console.App, p *project.Project, t tape.
 		return nil, 0, err
 	}
 	defer s.Close()
-	reply, err := project.OneRun(ctx, a, s, &explore.Job{Tape: t, Full: true}, false)
+	reply, err := project.OneRun(ctx, a, s, &explore.Job{Request: runner.Play(t), Full: true}, false)
 	if err == nil && ctx.Err() != nil {
 		err = project.ErrInterrupted
 	}

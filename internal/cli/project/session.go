@@ -12,10 +12,12 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -135,7 +137,7 @@ func NoteUnrepeatable(ctx context.Context, a *console.App, s *Session, t tape.Ta
 
 // ReadsCode reports whether a run is the same when it is made once more, after other breakpoints have made another run of it.
 func ReadsCode(ctx context.Context, a *console.App, s *Session, t tape.Tape, first *explore.Summary, quiet bool) (bool, error) {
-	again, err := OneRun(ctx, a, s, &explore.Job{Tape: t, Full: true, FromBoot: true}, quiet)
+	again, err := OneRun(ctx, a, s, &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: t, FromBoot: true}}, Full: true}, quiet)
 	if err == nil && ctx.Err() != nil {
 		err = ErrInterrupted
 	}

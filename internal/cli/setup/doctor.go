@@ -26,6 +26,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -200,7 +201,7 @@ func runAlone(ctx context.Context, spec *world.Spec) (*explore.Reply, error) {
 		return nil, err
 	}
 	defer remove()
-	reply, err := s.Run(ctx, &explore.Job{Tape: tape.Tape{Seed: selftest.Seed}, Full: true}, nil)
+	reply, err := s.Run(ctx, &explore.Job{Request: runner.Play(tape.Tape{Seed: selftest.Seed}), Full: true}, nil)
 	if err == nil && ctx.Err() != nil {
 		err = project.ErrInterrupted
 	}
@@ -237,7 +238,7 @@ func tryWorld(ctx context.Context) engine.Check {
 	defer remove()
 	var first *explore.Summary
 	for range 2 {
-		reply, err := s.Run(ctx, &explore.Job{Tape: tape.Tape{Seed: project.DefaultSeed}}, nil)
+		reply, err := s.Run(ctx, &explore.Job{Request: runner.Play(tape.Tape{Seed: project.DefaultSeed})}, nil)
 		switch {
 		case err != nil:
 			x.Detail = err.Error()
@@ -322,7 +323,7 @@ func doctorProgram(a *console.App, c *cobra.Command, f *flags.Set, maxTime time.
 	}
 	defer remove()
 	seed := project.SeedOf(f, c, &project.Project{})
-	reply, err := project.OneRun(c.Context(), a, s, &explore.Job{Tape: tape.Tape{Seed: seed}, Full: true, Progress: !f.JSON}, f.JSON)
+	reply, err := project.OneRun(c.Context(), a, s, &explore.Job{Request: runner.Play(tape.Tape{Seed: seed}), Full: true, Progress: !f.JSON}, f.JSON)
 	if err != nil {
 		return err
 	}
@@ -369,7 +370,7 @@ func contrasted(ctx context.Context, a *console.App, s *project.Session, t tape.
 	if !first.Repeat.Reproducible {
 		return false, nil
 	}
-	again, err := project.OneRun(ctx, a, s, &explore.Job{Tape: t, Contrast: true}, quiet)
+	again, err := project.OneRun(ctx, a, s, &explore.Job{Request: runner.Play(t), Contrast: true}, quiet)
 	if err == nil && ctx.Err() != nil {
 		err = project.ErrInterrupted
 	}

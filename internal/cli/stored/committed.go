@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -187,7 +188,9 @@ func (c *Committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 
 // again runs a tape. It gives the violation that was stored, else the first one.
 func (c *Committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
-	r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, RulesVersion: &c.Spec.RulesVersion, Full: true, FromBoot: true})
+	job := &explore.Job{Request: runner.Play(t), RulesVersion: &c.Spec.RulesVersion, Full: true}
+	job.FromBoot, job.Cut = true, cut
+	r, err := pool.Do(ctx, job)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -42,7 +43,7 @@ func AddDumps(ctx context.Context, a *console.App, p *project.Project, s *projec
 		a.Note("bloodhound: no core file is kept: %v", err)
 		return
 	}
-	reply, err := own.Run(ctx, &explore.Job{Tape: t, Full: true, Dumps: dir}, nil)
+	reply, err := own.Run(ctx, &explore.Job{Request: runner.Play(t), Full: true, Dumps: dir}, nil)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -42,7 +43,7 @@ type Explainer struct {
 
 // Explain makes the runs that find the moment at which the failure was decided.
 func (x *Explainer) Explain(ctx context.Context, show *console.Progress) (*report.Explanation, error) {
-	again, err := x.Session.Run(ctx, &explore.Job{Tape: x.Failure.Tape, Full: true}, nil)
+	again, err := x.Session.Run(ctx, &explore.Job{Request: runner.Play(x.Failure.Tape), Full: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,9 @@ func (x *Explainer) Explain(ctx context.Context, show *console.Progress) (*repor
 			})
 		},
 		Sample: func(ctx context.Context, atNs int64, seed uint64) (bool, error) {
-			reply, err := pool.Do(ctx, &explore.Job{Tape: x.Failure.Tape.Behind(atNs, seed), Along: true, PartNs: atNs})
+			job := &explore.Job{Request: runner.Play(x.Failure.Tape.Behind(atNs, seed))}
+			job.Along, job.PartNs = true, atNs
+			reply, err := pool.Do(ctx, job)
 			if err != nil {
 				return false, err
 			}
@@ -153,7 +156,7 @@ func (x *Explainer) pair(ctx context.Context, e *report.Explanation, seed uint64
 		} else if len(e.Decided) == 0 {
 			continue
 		}
-		reply, err := x.Session.Run(ctx, &explore.Job{Tape: p.Tape}, nil)
+		reply, err := x.Session.Run(ctx, &explore.Job{Request: runner.Play(p.Tape)}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +176,7 @@ func differByTape(ctx context.Context, s *project.Session, tapes ...tape.Tape) (
 	for i, t := range tapes {
 		name := filepath.Join(s.Setup.Scratch, fmt.Sprintf("pair-%d.trace", i))
 		defer os.Remove(name)
-		if _, err := s.Run(ctx, &explore.Job{Tape: t, Trace: &explore.Trace{File: name, Format: "text"}}, nil); err != nil {
+		if _, err := s.Run(ctx, &explore.Job{Request: runner.Play(t), Trace: &explore.Trace{File: name, Format: "text"}}, nil); err != nil {
 			return "", "", err
 		}
 		names = append(names, name)

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // PageOf is the page of a replay that still shows the failure's violation.
@@ -93,7 +94,8 @@ func PageOfRun(ctx context.Context, a *console.App, s *project.Session, failure 
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	job := &explore.Job{Tape: failure.Tape, Full: true, Dumps: dir, Trace: &explore.Trace{File: filepath.Join(dir, "diagram"), Format: report.DiagramFormat}}
+	job := &explore.Job{Request: runner.Play(failure.Tape), Full: true, Dumps: dir,
+		Trace: &explore.Trace{File: filepath.Join(dir, "diagram"), Format: report.DiagramFormat}}
 	reply, err := own.Run(ctx, job, nil)
 	if err != nil {
 		return nil, err

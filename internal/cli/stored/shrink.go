@@ -10,8 +10,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
@@ -109,7 +111,7 @@ func ShrinkFailure(ctx context.Context, a *console.App, s *project.Session, fail
 func tries(pool *explore.Pool, signature string, background *explore.Background) shrink.Try {
 	var mu sync.Mutex
 	return func(ctx context.Context, c shrink.Case, proof bool) (*shrink.Run, error) {
-		reply, err := pool.Do(ctx, &explore.Job{Tape: c.Tape, Cut: &c.Cut, FromBoot: proof, Along: true})
+		reply, err := pool.Do(ctx, &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: c.Tape, FromBoot: proof}, Cut: &c.Cut, Along: true}})
 		if err != nil {
 			return nil, err
 		}

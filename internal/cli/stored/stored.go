@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -69,7 +70,7 @@ func NoteChanged(a *console.App, p *project.Project, failure *report.Failure, o 
 // ChangedRun makes the run of a failure that has changed once more. If it repeats, it may stand for the stored one: then it can be explained, say.
 func ChangedRun(ctx context.Context, a *console.App, p *project.Project, s *project.Session, failure *report.Failure, first *explore.Reply, can string) error {
 	began := filedigest.Now()
-	again, err := s.Run(ctx, &explore.Job{Tape: failure.Tape, Full: true}, nil)
+	again, err := s.Run(ctx, &explore.Job{Request: runner.Play(failure.Tape), Full: true}, nil)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // Finding is a failure that a campaign has found.
@@ -118,7 +119,7 @@ func SaveTrace(ctx context.Context, p *project.Project, s *project.Session, f *e
 	}
 	file := p.Output(f.Name() + ".trace")
 	s.Setup.Hidden = append(s.Setup.Hidden, file)
-	job := &explore.Job{Tape: f.Tape, Trace: &explore.Trace{File: file, Format: "text", Level: p.Filter.Level, Events: p.Filter.Events}}
+	job := &explore.Job{Request: runner.Play(f.Tape), Trace: &explore.Trace{File: file, Format: "text", Level: p.Filter.Level, Events: p.Filter.Events}}
 	reply, err := s.Run(ctx, job, nil)
 	if err != nil {
 		return fmt.Errorf("the trace of failure %s: %w", f.ID, err)

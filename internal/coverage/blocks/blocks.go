@@ -118,7 +118,7 @@ const (
 	Edges       Source = "edges"    // the program, by the instrumentation library
 )
 
-// Blocks is what the blocks are that a source reports, for people.
+// Blocks names the blocks that a source reports, for people.
 func (s Source) Blocks() string {
 	switch s {
 	case GoCover:
@@ -138,7 +138,7 @@ type Hits struct {
 	Total  int     `json:"total"`            // places of the binary
 	Module *Module `json:"module,omitempty"` // for Edges
 	Blocks List    `json:"blocks,omitempty"`
-	// Off is why nothing of the binary is watched, or empty.
+	// Off says why nothing of the binary is watched, or empty.
 	Off string `json:"off,omitempty"`
 }
 

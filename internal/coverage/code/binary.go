@@ -34,7 +34,8 @@ type Binary struct {
 	Shared   []uint32
 	Segments []Segment // what is executable
 	Entry    uint64
-	// Counters are those of a program that counts by itself which of its parts run: nothing else in the program is watched then.
+	// Counters is set for a program that itself counts which of its parts run: nothing else in the program is then
+	// watched.
 	Counters *Counters
 }
 
@@ -184,7 +185,7 @@ func (f *elfFile) piece(addr uint64) Segment {
 	return Segment{}
 }
 
-// at is what a file has at an address, in any segment, up to that segment's end.
+// at returns the file's bytes from an address to the end of its segment, or nil if no segment has the address.
 func (f *elfFile) at(addr uint64) []byte {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && addr-p.Vaddr < p.Filesz && p.Off < uint64(len(f.bytes)) && p.Filesz <= uint64(len(f.bytes))-p.Off {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Kind is what an instruction does that a run cannot repeat by itself: its result depends on the processor's own chance, on which
-// processor executes it, or on what the machine did meanwhile.
+// Kind classifies instructions that a run cannot repeat by itself: the result depends on the processor's random
+// numbers, on which processor executes the instruction, or on the machine's activity meanwhile.
 type Kind uint8
 
 // Kinds of such instructions. The TSC is not among them, since Linux can trap it everywhere.

@@ -24,7 +24,7 @@ func ModuleDigest(m *blocks.Module, file string, edges int) string {
 	return Digest(fmt.Appendf(nil, "%s %#x %d", file, m.Guards, edges))
 }
 
-// edgesUnknown is why nothing is known of a module's edges but their numbers.
+// edgesUnknown says why nothing is known of a module's edges but their numbers.
 func edgesUnknown(m *blocks.Module) error {
 	if m == nil || m.Symbols == "" {
 		return errors.New("its edges are told from no file that is known")

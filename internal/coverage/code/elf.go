@@ -79,7 +79,8 @@ func namesSections(file []byte) bool {
 	return true
 }
 
-// Symbols are those of a file's table of symbols, SHT_SYMTAB or SHT_DYNSYM, without versions; none if the table is broken.
+// Symbols returns the symbols in a table of a file, SHT_SYMTAB or SHT_DYNSYM, without versions, or none if the table is
+// broken.
 func Symbols(f *elf.File, file []byte, table elf.SectionType) (list []elf.Symbol) {
 	s := f.SectionByType(table)
 	if s == nil || uint64(s.Link) >= uint64(len(f.Sections)) {

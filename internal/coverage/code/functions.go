@@ -19,8 +19,8 @@ type function struct {
 	unwound bool
 }
 
-// functions are those that the file lists, in order, without overlaps. Symbols, unwinding tables and Go's own tables are
-// asked: a stripped file of C, C++ or Rust still has the second, one of Go the third.
+// functions returns the functions that the file lists, in order, without overlaps. It reads symbols, unwinding tables
+// and Go's own tables: a stripped file of C, C++ or Rust still has the second, one of Go the third.
 func (f *elfFile) functions() []function {
 	var list []function
 	add := func(start, end uint64, unwound bool) {
@@ -298,7 +298,7 @@ func isGoTable(b []byte) bool {
 	return false
 }
 
-// sectionData is what a file has of a section that programs load, nil if it is cut off.
+// sectionData returns the content of a section that programs load, or nil if it is cut off.
 func (f *elfFile) sectionData(s *elf.Section) []byte {
 	if s.Type == elf.SHT_NOBITS || s.Size < minGoTable {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 )
 
-// Counters are what `go build -cover` has put into a program: counters in memory, and what they count. The formats are those
-// of Go's internal/coverage, which are the same since Go 1.20.
+// Counters locates the counters that `go build -cover` puts into a program, and the code that they count. The formats
+// are those of Go's internal/coverage, which have not changed since Go 1.20.
 type Counters struct {
 	from, to    uint64 // addresses of the counters
 	bss, bssEnd uint64 // where the program's list of packages is
@@ -20,7 +20,7 @@ type Counters struct {
 	total       int
 }
 
-// Tally is what processes of a run have counted.
+// Tally accumulates the counts of a run's processes.
 type Tally struct {
 	Counters *Counters
 	Ran      blocks.Bits
@@ -175,7 +175,7 @@ const (
 	listPackage = 48
 )
 
-// Bias is what was added to the file's addresses for a process of this auxiliary vector.
+// Bias returns the offset between the file's addresses and those of a process with this auxiliary vector.
 func (t *Tally) Bias(auxv []byte) uint64 {
 	const atEntry = 9
 	le := binary.LittleEndian

@@ -34,7 +34,7 @@ type Line struct {
 // Names lead from the places of a binary to what people know them by.
 type Names struct {
 	Functions []Function // those that have places, in order of addresses
-	// Lines are those of each place's block: several, if the file has DWARF.
+	// lines holds the source lines of each place's block: several, if the file has DWARF.
 	lines [][]lineOf
 	files []string
 	known map[string]int32 // the numbers of files

@@ -8,7 +8,7 @@ import (
 
 const breakpoint = 0xcc
 
-// body is what decoding a function from its entry to its end gave.
+// body is the result of decoding a function from its entry to its end.
 type body struct {
 	atomic  bool     // one of its instructions has a LOCK prefix
 	clean   bool     // each byte belongs to an instruction, and each jump leads to the beginning of one

@@ -9,12 +9,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 )
 
-// State is what a campaign has covered so far.
+// State holds the coverage of a campaign so far.
 type State struct {
 	Files []*File `json:"files"` // in the order in which they were met
 }
 
-// File is what is covered of one binary. A program that was replaced by another during a campaign is two of them.
+// File holds the coverage of one binary. If another version replaces a program during a campaign, there is a File for
+// each.
 type File struct {
 	Digest  string         `json:"digest"`
 	Path    string         `json:"path"` // in the world
@@ -28,7 +29,7 @@ type File struct {
 	Off    string      `json:"off,omitempty"` // why it is not watched
 }
 
-// Get is what is known of a binary, nil if it was not met yet.
+// Get returns the coverage of a binary, or nil if it has not been seen yet.
 func (s *State) Get(digest string) *File {
 	if s == nil {
 		return nil

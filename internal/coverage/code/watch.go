@@ -11,7 +11,8 @@ import (
 type Watch struct {
 	// Choice says which binaries are watched.
 	Choice Choice
-	// State is what is covered already: no breakpoint is set there, unless the state asks for it. It may be nil, and is not changed.
+	// State is the coverage so far: no breakpoint is set in covered code, unless the state requests it. It may be nil,
+	// and is not changed.
 	State *State
 	// Only is the digest of the one binary that is watched; empty is all.
 	Only string

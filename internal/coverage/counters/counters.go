@@ -21,10 +21,10 @@ type Reader struct{ section, snapshot []uint32 }
 var sectionBegin, sectionEnd uintptr
 
 var (
-	// errNone is what there is to say where no counters can be read.
+	// errNone reports a program without readable counters.
 	errNone = errors.New("this program has no counters of executed code that could be read; build it by `go build -cover " +
 		"-coverpkg=PACKAGES`, with the main package among them (the counters of a test program cannot be read while it runs)")
-	// errStrange is what there is to say of counters that are not where they are expected.
+	// errStrange reports counters that are not where they are expected.
 	errStrange = errors.New("counters of executed code: they do not lie as expected; Bloodhound does not know the form of this version of Go")
 )
 

@@ -24,7 +24,7 @@ const (
 // ErrGarbage is the error of a connection on which no debugger speaks.
 var ErrGarbage = errors.New("what was received is not gdb's remote protocol")
 
-// Interrupt is what Receive gives for the byte by which a debugger interrupts a running program.
+// Interrupt is the result of Receive for the byte by which a debugger interrupts a running program.
 const Interrupt = "\x03"
 
 // Conn is a connection with a debugger.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// stream is what a debugger sends, and what it gets.
+// stream connects a debugger: the Reader is its output, the Buffer its input.
 type stream struct {
 	io.Reader
 	bytes.Buffer

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// document is what is read of the documents of verbs.
+// document holds the fields of the verbs' JSON that the tests read.
 type document struct {
 	ExitCode  int `json:"exit_code"`
 	Judgement string

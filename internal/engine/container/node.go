@@ -346,7 +346,7 @@ func (n *node) hasGuests() bool {
 		slices.ContainsFunc(spec.Faults.Roles, func(r world.NodeRole) bool { return r.Check != nil && len(r.Check.Script) > 0 }))
 }
 
-// environment is what every program of a node has, where the node does not say otherwise.
+// environment returns env with the variables that every program of a node gets, unless env sets them itself.
 func (n *node) environment(env []string) []string {
 	out := slices.Concat(env, n.clockEnvironment())
 	for _, kv := range []string{"ANTITHESIS_SDK_LOCAL_OUTPUT=" + sdkPath, "ANTITHESIS_OUTPUT_DIR=" + ownFolder,

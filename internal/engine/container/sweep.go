@@ -23,7 +23,7 @@ func labelled(label string) url.Values {
 	return url.Values{"all": {"true"}, "filters": {string(filters)}}
 }
 
-// belongings are what a run has in the daemon.
+// belongings lists a run's objects in the daemon.
 type belongings struct {
 	keepers, nodes    []string // containers
 	networks, volumes []string
@@ -63,7 +63,7 @@ func belongingsOf(ctx context.Context, c *docker.Client, label string) (map[stri
 		ID      string `json:"Id"`
 		Name    string
 		Created time.Time
-		// CreatedAt is that of a volume.
+		// CreatedAt is set for volumes.
 		CreatedAt time.Time
 		Labels    map[string]string
 	}

@@ -32,7 +32,7 @@ func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
 	return nil
 }
 
-// mistakes are what a node cannot have.
+// mistakes returns the settings of a node that this engine cannot provide.
 func (n *node) mistakes(static bool) (all engine.Mistakes) {
 	found := func(part engine.Part, name, problem, remedy string) {
 		all = append(all, engine.Mistake{Node: n.spec.Name, Part: part, Name: name, Problem: problem, Remedy: remedy})

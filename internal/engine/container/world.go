@@ -343,7 +343,7 @@ func (w *World) Follows(tape.Tape) bool { return false }
 // Inspect implements engine.World.
 func (w *World) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
 
-// once is why no run of this engine repeats.
+// once says why no run of this engine repeats.
 const once = "a run of containers happens once, in real time"
 
 // Outcome reports what happened so far.

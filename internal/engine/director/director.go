@@ -68,7 +68,7 @@ type State struct {
 	RoleProbes []RoleProbe
 }
 
-// Setting is what all runs of a Spec share, made once.
+// Setting holds the parts that all runs of a Spec share, made once.
 type Setting struct {
 	spec       *world.Spec
 	plan       *fault.Plan

@@ -37,7 +37,7 @@ func (d *Director) healIfCalm(now int64) {
 	}
 }
 
-// Moment is what conditions of faults can ask about now. The next call overwrites it.
+// Moment returns the current facts that conditions of faults can test. The next call overwrites them.
 func (d *Director) Moment() *fault.Moment {
 	d.moment = fault.Moment{NowNs: d.act.Now(), Event: d.act.Events(), Operations: d.Operations, Logs: d.Counts, Roles: d.Roles,
 		Mains: d, Conditions: d.conditions}
@@ -132,7 +132,7 @@ func (d *Director) undo(actions []fault.Action) {
 	}
 }
 
-// effects are what rows of the table of faults are made of: acts of the engine, and decisions of the Director.
+// effects provides the effects of the rows in the table of faults: acts of the engine, and decisions of the Director.
 type effects struct {
 	fault.Acts
 	d *Director

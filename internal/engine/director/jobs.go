@@ -52,7 +52,7 @@ type NodeState struct {
 // downBy reports whether a fault has taken the node down and nothing has started it since.
 func (s *NodeState) downBy(fault int) bool { return s.Status == Crashed && s.DownBy == fault }
 
-// Status is what a node is doing.
+// Status is the state of a node.
 type Status uint8
 
 const (
@@ -73,7 +73,7 @@ func (s Status) word() string {
 	return [...]string{"waiting", "running", "ended", "down", "restarting"}[s]
 }
 
-// JobKind is what a program was started for.
+// JobKind is the purpose of a program that the Director started.
 type JobKind uint8
 
 const (

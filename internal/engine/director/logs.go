@@ -96,7 +96,8 @@ func (d *Director) reportOfPanic(l *record.LogLine, tag int64) {
 	}
 }
 
-// lastLog is what a process that has ended wrote last: the beginning of its report of a panic, if it ended with one, and its last lines.
+// lastLog returns the last output of a process that has ended: the beginning of its panic report, if there is one, and
+// its last lines.
 func (d *Director) lastLog(n *Notice) (lines []string, panicked bool) {
 	tail := d.LogTail[n.Tag]
 	r, begun := d.Panics[n.Tag]

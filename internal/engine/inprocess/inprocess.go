@@ -45,7 +45,7 @@ type World interface {
 	Story() string
 }
 
-// Choice is what a step of a schedule should do.
+// Choice requests the effect of one step of a schedule.
 type Choice struct {
 	// Deliver up to Messages messages (1 if it is 0) from one node to another. With mailboxes From is ignored. Without To the step
 	// delivers what it draws.
@@ -85,7 +85,8 @@ type Divergence struct {
 	First, Second string
 	// Before is the last event that was equal; empty if no event differs.
 	Before string
-	// Cause is what else was seen: a goroutine that the program started, a message that was changed after it was sent.
+	// Cause names something else that was seen: a goroutine that the program started, or a message that was changed
+	// after it was sent.
 	Cause string
 	// Left reports that nothing was seen but goroutines that had not ended with their run.
 	Left bool

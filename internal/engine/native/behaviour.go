@@ -135,8 +135,8 @@ func groups(spec *world.Spec) []string {
 	return list
 }
 
-// program is what a command runs: the program, its first word if it is one, and the first file, such as an interpreter's script.
-// Digits are masked: redis-1.conf.
+// program summarises a command: the program, its first word if it has one, and the first file, such as an interpreter's
+// script. Digits are masked, so that redis-1.conf and redis-2.conf are the same.
 func program(command []string) string {
 	if len(command) == 0 {
 		return ""

@@ -103,7 +103,7 @@ func TestAPanicFailsOneRun(t *testing.T) {
 		if _, err := w.Fork(spec, tape.Tape{Seed: 1}, engine.Options{}); !errors.As(err, &broken) {
 			t.Errorf("after that, Fork gives %v", err)
 		}
-		w.Outcome() // it is what is known so far, and does not break
+		w.Outcome() // returns the facts so far, and does not break
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}

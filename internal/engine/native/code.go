@@ -17,8 +17,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// codeWatch is what a world knows of the binaries whose blocks are watched. Checkpoint.Watched has the copies of those that have
-// breakpoints, in the same order.
+// codeWatch is a world's state of the binaries whose blocks are watched. Checkpoint.Watched has the copies of those
+// that have breakpoints, in the same order.
 type codeWatch struct {
 	Hits   []blocks.Hits // of binaries that were met; their blocks are filled in at the end
 	Counts []*code.Tally // of each that counts by itself, else nil

@@ -19,7 +19,7 @@ import (
 // units are the parts of a program that go build -cover counts, as file and first line, and whether each ran.
 type units map[string]bool
 
-// unitsOf are those of a run, by the names that a report has for them.
+// unitsOf returns the units of a run, by their names in a report.
 func unitsOf(t *testing.T, program string, hits blocks.Hits) units {
 	t.Helper()
 	state := &code.State{}
@@ -41,7 +41,7 @@ func unitsOf(t *testing.T, program string, hits blocks.Hits) units {
 
 var profileLine = regexp.MustCompile(`/([a-z]+\.go):(\d+)\.\d+,\d+\.\d+ \d+ (\d+)\n`)
 
-// unitsByGo are those that Go's own tool reports, of a program that ran outside any world.
+// unitsByGo returns the units that Go's own tool reports for a program that ran outside any world.
 func unitsByGo(t *testing.T, argv ...string) units {
 	t.Helper()
 	dir := t.TempDir()

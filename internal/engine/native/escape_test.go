@@ -82,7 +82,7 @@ func escapeSpec(t *testing.T, program string, env []string) *world.Spec {
 	return spec
 }
 
-// machine is what a world must not reach.
+// machine holds the parts of the machine that a world must not reach.
 type machine struct {
 	secret, file, folder, socket string
 	tcp                          net.Listener

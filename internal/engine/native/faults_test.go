@@ -95,7 +95,7 @@ for i in range(60):
 `
 )
 
-// bystander is what n3 does. It has a connection to a keepServer, which it never looks at.
+// bystander is the program of n3. It has a connection to a keepServer, which it never looks at.
 const bystander = `import socket, time
 time.sleep(0.05)
 s = socket.socket()

@@ -234,7 +234,8 @@ func TestForksLeaveNothing(t *testing.T) {
 
 type holding struct{ descriptors, processes, goroutines int }
 
-// held is what this process has open. A goroutine that was told to end may take a moment.
+// held counts the descriptors, processes and goroutines of this process. A goroutine that was told to end may take a
+// moment.
 func held(t *testing.T) (h holding) {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")

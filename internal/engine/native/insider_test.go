@@ -20,7 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// insiderWays are those of testdata/ways/insider.c.
+// insiderWays lists the ways of testdata/ways/insider.c.
 var insiderWays = []struct {
 	name string
 	said string // why the run is not called reproducible; "" if it is, "any" if both are right

@@ -35,7 +35,7 @@ func (x stopped) Position() record.Position {
 	return record.At(x.w.kernel.Events)
 }
 
-// statusNames are those of engine.Node, by status.
+// statusNames holds the names of statuses in engine.Node, by status.
 var statusNames = [...]string{director.Waiting: "waiting", director.Running: "running", director.Ended: "ended",
 	director.Crashed: "down", director.Resting: "restarting"}
 

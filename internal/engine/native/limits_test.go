@@ -20,7 +20,7 @@ var takes = []string{
 	"again", "remap", "mlockall", "huge", "fallocate", "read", "readv", "getrandom", "segment", "copies",
 }
 
-// oneCall are those that ask for all of it in a single call, which the real kernel would execute in one go.
+// oneCall lists the ways that request all of it in a single call, which the real kernel would execute in one go.
 var oneCall = []string{"populate", "populate executable", "populate shared", "locked", "madvise", "madvise beyond",
 	"madvise shared", "populate file", "segment"}
 

@@ -156,7 +156,7 @@ func (w *World) inheritVolumes(i int) error {
 	return nil
 }
 
-// root is what lies underneath all of a node's tree.
+// root returns the layer under the whole of a node's tree.
 func (w *World) root(n *world.Node) (host.Layer, error) {
 	switch {
 	case n.Image != nil && w.options.Images == nil:

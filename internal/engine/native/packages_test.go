@@ -75,7 +75,7 @@ func (p debianPackage) files(t *testing.T, folder string) (list []string) {
 	return list
 }
 
-// packageRow is what was seen of a package.
+// packageRow counts the findings in one package.
 type packageRow struct {
 	files, proven, unproven   int
 	compared, changed         map[string]int // by mode: bytes of read-only segments, and those that differ

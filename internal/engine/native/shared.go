@@ -24,7 +24,7 @@ type sharedVolume struct {
 	layer  int // of each node, or fs.NoLayer
 }
 
-// number is that of a node's volume, 0 if no other node has it.
+// number returns the number of a node's volume, or 0 if no other node mounts it.
 func (s *sharing) number(v *world.Volume) int {
 	if !v.Shared {
 		return 0
@@ -69,7 +69,8 @@ func (w *World) share(nodes []world.Node) error {
 	return nil
 }
 
-// beginning is what a volume begins with: what it binds, or what the node's image has in its place.
+// beginning returns the initial content of a volume: the bound folder, or the folder of the node's image at its place.
+// It returns false if the volume starts empty.
 func (w *World) beginning(v *world.Volume, lower host.Layer) (host.Layer, bool) {
 	switch v.Kind {
 	case world.Bind:

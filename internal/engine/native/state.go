@@ -24,7 +24,7 @@ type State struct {
 	Points   []host.Points // by watched copy: where threads may be switched
 }
 
-// recorded is what a World keeps of its run, beside the kernel, the director and the tape.
+// recorded holds a World's records of its run, besides the kernel, the director and the tape.
 type recorded struct {
 	outcome   record.Outcome // so far
 	behaviour *behaviour     // nil where it is not recorded

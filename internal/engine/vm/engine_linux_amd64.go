@@ -24,7 +24,8 @@ import (
 type Engine struct {
 	once sync.Once
 	plan plan // of all virtual machines of this process
-	// files are those of this machine that each virtual machine is made of, without this program, whose version a run knows.
+	// files lists the files of this machine from which each virtual machine is made, except this program, whose version
+	// a run records.
 	files []string
 	err   error
 }
@@ -181,7 +182,7 @@ func (w *World) boot() error {
 	return err
 }
 
-// setup is what the agent makes.
+// setup tells the agent what to prepare.
 func (w *World) setup() (*wire.Setup, error) {
 	s := &wire.Setup{StartUnixNs: w.spec.StartUnixNs}
 	if losesPower(w.spec) {

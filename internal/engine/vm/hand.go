@@ -27,7 +27,7 @@ type Request struct {
 	Fault string `json:"fault,omitempty"` // Inject: a rule, such as: crash on n1 for 2s
 }
 
-// Status is what a world is like.
+// Status describes the state of a world.
 type Status struct {
 	World     string       `json:"world"`
 	Paused    bool         `json:"paused"`
@@ -38,7 +38,7 @@ type Status struct {
 	Faults    []FaultUnder `json:"faults"`
 }
 
-// NodeStatus is what a node is doing, in words.
+// NodeStatus describes the state of a node, in words.
 type NodeStatus struct {
 	Name    string `json:"name"`
 	State   string `json:"state"`

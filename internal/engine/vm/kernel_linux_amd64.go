@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// modules are those that the agent needs, unless the kernel has them built in.
+// modules lists the modules that the agent needs, unless they are built into the kernel.
 var modules = []string{"fuse", "overlay", "tun", "inet_diag", "tcp_diag"}
 
 // optional are those without which some faults are not there.
@@ -168,7 +168,7 @@ func moduleName(path string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// dependencies are what modinfo(8) shows as depends.
+// dependencies returns the modules that a kernel module depends on, as modinfo(8) shows them.
 func dependencies(content []byte) ([]string, error) {
 	f, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // handStepNs is how much virtual time passes at most before a world that runs in real time looks for orders.
 const handStepNs = 50e6
 
-// onceLive is why a run in real time does not repeat.
+// onceLive says why a run in real time does not repeat.
 const onceLive = "a run of --async-vm happens once, in real time"
 
 // inRealTime reports whether worlds of this process run in real time, with orders.

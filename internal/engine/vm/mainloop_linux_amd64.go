@@ -25,7 +25,7 @@ type mainLoop struct {
 	threads  map[int]*threads // by the ids of both
 }
 
-// threads are those of one QEMU.
+// threads tracks the threads of one QEMU.
 type threads struct {
 	loop    *mainLoop
 	main    int
@@ -188,9 +188,9 @@ const (
 	rests
 )
 
-// state is what the CPU's thread does: it runs, waits for a lock, or rests, waiting on its condition variable (proc_pid_syscall(5)). Only the main
-// thread ends a rest. A thread that it has woken up and that no CPU of this machine has taken up yet still shows the call in which it rested, but no
-// longer sleeps (proc_pid_stat(5)).
+// state reads the state of the CPU's thread: it runs, waits for a lock, or rests, waiting on its condition variable
+// (proc_pid_syscall(5)). Only the main thread ends a rest. A thread that was woken but has no CPU of this machine yet
+// still shows the call in which it rested, but no longer sleeps (proc_pid_stat(5)).
 func (t *threads) state() int {
 	var text [512]byte
 	n, err := t.stat.ReadAt(text[:], 0)

@@ -92,7 +92,7 @@ func memory(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// plan is what a virtual machine is made of.
+// plan describes a virtual machine to start.
 type plan struct {
 	qemu    string
 	kernel  string
@@ -473,7 +473,7 @@ func (m *machine) console() string {
 	return strings.ReplaceAll(string(b), "\r", "")
 }
 
-// printed is what the guest's kernel has printed since it began here, behind so many bytes.
+// printed returns the output of the guest's kernel since it started here, without the first from bytes.
 func (m *machine) printed(from int) []byte {
 	size, err := m.serial.Seek(0, io.SeekEnd)
 	if err != nil || size <= int64(from) {

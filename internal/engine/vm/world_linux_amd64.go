@@ -45,7 +45,8 @@ type World struct {
 	hand    *hand // of a world that runs in real time
 }
 
-// state is what a World has become, without the director, the tape and the virtual machine: plain data, which a fork copies.
+// state holds the state of a World without the director, the tape and the virtual machine. It is plain data, which a
+// fork copies.
 type state struct {
 	NowNs   int64
 	Events  uint64
@@ -76,7 +77,7 @@ type process struct {
 	ByFault int
 }
 
-// nodeState is what this engine knows of a node beside the director.
+// nodeState holds this engine's state of a node, besides the director's.
 type nodeState struct {
 	DownBy   int // the fault that has ended its programs, until the main one runs again
 	DownKind world.FaultKind

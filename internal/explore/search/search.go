@@ -114,12 +114,13 @@ const Baseline = ^uint64(0)
 
 // Candidate is a tape to play, and where it comes from.
 type Candidate struct {
-	Tape   tape.Tape
-	Origin Origin
-	// FromBoot asks for a run that begins at no snapshot.
-	FromBoot bool
-	// PartNs is the virtual time from which on the tapes of other runs differ from this one; 0 is none.
-	PartNs int64
+	Tape   tape.Tape `json:"tape"`
+	Origin Origin    `json:"-"` // worker processes need not know
+	// FromBoot asks for a run that begins at no snapshot and takes none.
+	FromBoot bool `json:"from_boot,omitempty"`
+	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one;
+	// 0 asks for none.
+	PartNs int64 `json:"part_ns,omitempty"`
 }
 
 // Origin is where a tape comes from.

@@ -15,10 +15,12 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -243,7 +245,8 @@ func (s *Sweep) run() (err error) {
 
 // measure makes the run without faults.
 func (s *Sweep) measure() ([]sweep.Series, error) {
-	job := &explore.Job{Tape: s.layout.Tape(s.Seed), Moments: true, Sweep: &sweep.Question{Most: mostMoments}, Along: true, Full: true}
+	job := &explore.Job{Request: runner.Play(s.layout.Tape(s.Seed)), Moments: true, Sweep: &sweep.Question{Most: mostMoments}, Full: true}
+	job.Along = true
 	reply, err := s.pool.Do(s.ctx, job)
 	if err != nil {
 		return nil, err
@@ -430,7 +433,7 @@ func (s *Sweep) try(c *sweep.Candidate) (r *outcome, resumed bool, err error) {
 	if r := s.state.result(c); r != nil {
 		return r, true, nil
 	}
-	job := &explore.Job{Tape: s.layout.Tape(s.Seed, c.Strikes...), PartNs: c.Last().TimeNs}
+	job := &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: s.layout.Tape(s.Seed, c.Strikes...), PartNs: c.Last().TimeNs}}}
 	if len(c.Strikes) == 1 {
 		job.Moments, job.Sweep = true, &sweep.Question{Node: c.Last().Node, Phase: moments.Recovery, Most: s.PerClass}
 	}
@@ -559,7 +562,7 @@ func (s *Sweep) confirm(f *Finding) error {
 		f.Rules = append(f.Rules, fault.Sentence(&rules[i]))
 	}
 	spec := s.with(rules...)
-	first, err := s.alone(spec, &explore.Job{Tape: t})
+	first, err := s.alone(spec, &explore.Job{Request: runner.Play(t)})
 	if err != nil {
 		return s.unconfirmed(f, err)
 	}
@@ -567,7 +570,7 @@ func (s *Sweep) confirm(f *Finding) error {
 	if v == nil {
 		return s.unconfirmed(f, errors.New("a run with these rules alone does not show it"))
 	}
-	second, err := s.alone(spec, &explore.Job{Tape: t})
+	second, err := s.alone(spec, &explore.Job{Request: runner.Play(t)})
 	if err != nil {
 		return s.unconfirmed(f, err)
 	}
@@ -595,7 +598,7 @@ func (s *Sweep) rules(strikes []sweep.Strike) (rules []world.FaultRule, t tape.T
 		strike := &strikes[i]
 		// The number of the call is found by a scale, in a run that ends behind the call.
 		scale := s.with(append(slices.Clone(rules), strike.Rule(0))...)
-		reply, err := s.alone(scale, &explore.Job{Tape: t, Until: strike.Event + 1})
+		reply, err := s.alone(scale, &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: t}, Until: strike.Event + 1}})
 		if err != nil {
 			return nil, t, err
 		}
@@ -624,7 +627,7 @@ func (s *Sweep) restarted(f *Finding, rules []world.FaultRule, t tape.Tape, out 
 	downEnds := float64(last.TimeNs-out.ChaosNs)/1e9 + sweep.DownS
 	again := world.FaultRule{Kind: fault.Restart, RatePPM: tape.Certain, Targets: []string{last.Node}, Max: 1, MinNs: restartNs, MaxNs: restartNs,
 		When: fmt.Sprintf("time_s >= %.3f and (up_s >= %g or time_s >= %.3f)", downEnds, settledS, downEnds+notRunningS)}
-	reply, err := s.alone(s.with(append(slices.Clone(rules), again)...), &explore.Job{Tape: t})
+	reply, err := s.alone(s.with(append(slices.Clone(rules), again)...), &explore.Job{Request: runner.Play(t)})
 	if err != nil {
 		return "", err
 	}

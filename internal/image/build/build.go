@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
-// Request is what to build; the words are those of Compose's `build`.
+// Request describes an image to build, in the terms of Compose's `build`.
 type Request struct {
 	Name       string            // under which the store keeps the image
 	Context    string            // an absolute folder
@@ -43,7 +43,7 @@ type Source struct {
 	Image func(context.Context) (*image.Image, error)
 }
 
-// Secret is what a RUN --mount=type=secret may read.
+// Secret is a secret that a RUN --mount=type=secret may read.
 type Secret struct {
 	File  string // absolute
 	Value []byte // of one without a file
@@ -97,7 +97,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // maxDockerfileBytes bounds a Dockerfile.
 const maxDockerfileBytes = 16 << 20
 
-// state is what a stage is after a step.
+// state is the state of a stage after a step.
 type state struct {
 	key    string // stands for all of its files
 	config v1.ConfigFile
@@ -109,7 +109,7 @@ type state struct {
 	tree   *rootfs.Tree
 }
 
-// cached is what a cache has in it.
+// cached identifies the content of a cache.
 type cached struct {
 	ID   string
 	Diff string // the layer with the cache's content, at the root

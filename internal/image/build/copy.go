@@ -158,7 +158,7 @@ func (s *steps) filesOf(st *state) (*files, error) {
 
 const wildcards = `*?[\`
 
-// find is what a source path stands for.
+// find resolves a source path.
 func (cp *copying) find(f *files, pattern string) (item, error) {
 	it := item{files: f}
 	missing := func(p string) error {

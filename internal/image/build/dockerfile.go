@@ -198,7 +198,7 @@ func set(env []string, name, value string) []string {
 	return append(env, name+"="+value)
 }
 
-// digest is that of parts in their order.
+// digest returns a digest of parts in order.
 func digest(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {

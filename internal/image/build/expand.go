@@ -24,8 +24,8 @@ const (
 	maxPorts = 1 << 18
 )
 
-// scope is what variables mean in an instruction, for BuildKit's shell. It counts what they put into words, and gives nothing more when
-// that is too much.
+// scope holds the variables of an instruction, for BuildKit's shell. It counts the bytes that they add to words, and
+// returns nothing more once there are too many.
 type scope struct {
 	values map[string]string
 	work   *work

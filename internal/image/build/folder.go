@@ -23,10 +23,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
-// files are what COPY takes files from.
+// files is a source of COPY.
 type files struct {
 	tree *rootfs.Tree
-	// digest is that of a File's content.
+	// digest returns the digest of a File's content.
 	digest func(e *rootfs.Entry) (string, error)
 	open   func(e *rootfs.Entry) (io.ReadCloser, error)
 	// key stands for all of them, where that is known; else digests of what is copied do.
@@ -201,7 +201,7 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
-// permissions are those of chmod(2).
+// permissions returns the permissions in the form of chmod(2).
 func permissions(m fs.FileMode) uint32 {
 	p := uint32(m.Perm())
 	for bit, mode := range specialBits {

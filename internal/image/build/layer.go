@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 )
 
-// layer is what a step writes.
+// layer is the layer that a step writes.
 type layer struct {
 	*steps
 	before *state

@@ -20,7 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
-// Command is what a RUN executes.
+// Command is a command that a RUN executes.
 type Command struct {
 	Image      *image.Image // the tree that it finds
 	Argv       []string
@@ -38,7 +38,7 @@ type Result struct {
 	Failed string
 	Output []string // its last lines
 	EndNs  int64    // its clock at the end
-	// Unrepeatable is why the same command may change other things another time, or empty.
+	// Unrepeatable says why the same command may change other things another time, or empty.
 	Unrepeatable string
 }
 
@@ -88,7 +88,7 @@ func (s *steps) run(c *instructions.RunCommand) error {
 	return s.effect(c, inputs, func(l *layer) error { return l.run(c, cmd, mounts) })
 }
 
-// command is what a RUN executes, and the heredoc that it executes, if that is a script.
+// command returns the command that a RUN executes, and the heredoc if that is the script to execute.
 func (s *steps) command(c *instructions.RunCommand) (argv []string, script string) {
 	if !c.PrependShell || len(c.Files) == 0 {
 		return s.argv(c.ShellDependantCmdLine), ""
@@ -113,7 +113,8 @@ func (s *steps) command(c *instructions.RunCommand) (argv []string, script strin
 	return s.argv(line), ""
 }
 
-// mounts are those of a RUN. Of a stage that is only planned, none has anything in it, but inputs have all of them.
+// mounts returns the mounts of a RUN. In a stage that is only planned, the mounts are empty, but inputs lists all of
+// them.
 func (s *steps) mounts(c *instructions.RunCommand, cmd *Command, inputs *[]string) ([]mount, error) {
 	var all []mount
 	for _, m := range instructions.GetMounts(c) {
@@ -429,7 +430,7 @@ var (
 	lost    = lazyregexp.New(`(?i)name resolution|could(n't| not) resolve|no such host|ENOTFOUND|EAI_AGAIN|network is unreachable|getaddrinfo|unable to locate package|dial (tcp|udp)|connection refused|name or service not known|no matching distribution|temporary failure`)
 )
 
-// remedy is what helps against a command that failed.
+// remedy returns advice for a command that failed, or "".
 func remedy(c *instructions.RunCommand, output []string) string {
 	if !lost.MatchString(strings.Join(output, "\n")) && !fetches.MatchString(strings.Join(c.CmdLine, " ")) {
 		return ""

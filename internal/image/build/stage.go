@@ -95,7 +95,7 @@ func (w *work) explain(err error, at []parser.Range, what string) error {
 	return w.file.at(at, "", "%s: %v", what, err)
 }
 
-// begin is what a name after FROM, or after --from=, stands for: a named context, a stage before another one, scratch, or an image.
+// begin resolves a name after FROM or --from=: a named context, a stage before the given one, scratch, or an image.
 func (w *work) begin(name string, before int, do bool) (*state, error) {
 	if c, ok := w.request.Contexts[name]; ok {
 		if c.Image == nil {
@@ -159,7 +159,7 @@ func (w *work) triggers(i int, s *state, do bool) ([]instructions.Command, error
 	return append(all, own...), err
 }
 
-// steps are those of a stage on their way.
+// steps executes the steps of a stage.
 type steps struct {
 	*work
 	number int // of the stage
@@ -381,7 +381,7 @@ func (s *steps) expose(c *instructions.ExposeCommand) error {
 	return nil
 }
 
-// record is what the store keeps of a step.
+// record is the store's record of a step.
 type record struct {
 	Ns     int64
 	Caches []cached

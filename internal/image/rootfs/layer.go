@@ -28,7 +28,7 @@ type Entry struct {
 	Xattrs   map[string]string // extended attributes
 }
 
-// Layer is what one layer says, in the order of its archive: a later entry of the same path wins.
+// Layer lists the entries of one layer in the order of its archive: a later entry of the same path wins.
 type Layer struct {
 	Entries []Entry
 	// Skipped are device nodes below dev, of which every world has its own.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Tree is what an image's layers make together: each path with its entry, Folders and Files and links only. It is not
-// changed once it is made, so that worlds share it.
+// Tree is the combination of an image's layers: each path with its entry, with only Folders, Files and links. It never
+// changes after it is made, so worlds can share it.
 type Tree struct {
 	entries  map[string]*Entry
 	children map[string][]string // sorted names, by folder

@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// kind is what values a parameter takes.
+// kind classifies the values of a parameter.
 type kind int
 
 const (

@@ -16,7 +16,7 @@ import (
 // Logs are lines of log files as events.
 type Logs struct {
 	Events []model.Event
-	// Disordered is why it is not known which of two events of different files was first; empty: it is.
+	// Disordered says why it is not known which of two events of different files was first; empty: it is.
 	Disordered string
 	// Left counts the lines around those of a run.
 	Left int

@@ -160,8 +160,8 @@ func (p *Proposal) rarity() func(stem string) float64 {
 	}
 }
 
-// stems are those of the words of a template, and what each weighs, most what stands first; and those of the names of values,
-// which do not say what the line is about.
+// stems returns the stems of a template's words with their weights, the first words weighing most, and the stems of the
+// names of values, which do not say what the line is about.
 func (t *template) stems() (words map[string]float64, keys map[string]bool) {
 	words, keys = map[string]float64{}, map[string]bool{}
 	place := 0.0
@@ -371,7 +371,7 @@ func (p *Proposal) matches(pattern string, but *template) bool {
 	return slices.ContainsFunc(p.templates, func(t *template) bool { return t != but && t.kind == but.kind && re.MatchString(t.first.Line) })
 }
 
-// Rules are those of the mapping.
+// Rules returns the rules of the mapping.
 func (p *Proposal) Rules() (list []world.ModelRule) {
 	for i := range p.rules {
 		list = append(list, p.rule(&p.rules[i]))
@@ -403,7 +403,7 @@ func (p *Proposal) Unmapped() (list []string) {
 // nothing matches no line of a log that is not about it.
 const nothing = "no line of a log is an event"
 
-// LinesPattern is what lines of logs are events: those that a rule is about.
+// LinesPattern returns a pattern of the log lines that are events: those that a rule matches.
 func (p *Proposal) LinesPattern() string {
 	var texts []string
 	for i := range p.rules {

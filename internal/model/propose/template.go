@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 )
 
-// class is what a part of a line is.
+// class classifies a part of a line.
 type class int
 
 // Classes. Those from number on vary between the lines of one template.
@@ -30,7 +30,7 @@ const (
 type piece struct {
 	class
 	text string
-	// by is what each node wrote here; Twice means that one wrote different texts.
+	// by is the text that each node wrote here; twice means that one node wrote different texts.
 	by    map[string]string
 	twice bool
 }
@@ -47,7 +47,7 @@ func (p *piece) own() bool {
 	return len(seen) == len(p.by)
 }
 
-// template is what lines of logs, or events of an SDK, have in common.
+// template is the common form of some log lines, or of some events of an SDK.
 type template struct {
 	kind   model.EventKind
 	pieces []piece
@@ -126,7 +126,7 @@ func folded(list []piece) (out []piece) {
 	return out
 }
 
-// key is what distinguishes a template from others; the word at one place is left out, if that is not negative.
+// key identifies a template. It leaves out the word at the index without, unless that is negative.
 func key(kind model.EventKind, pieces []piece, without int) string {
 	var b strings.Builder
 	b.WriteString(string(kind))

@@ -118,7 +118,7 @@ func (p *Proposal) writeAction(w io.Writer, a *action) {
 	}
 }
 
-// assumptions are what only a person knows.
+// assumptions lists the guesses that a person must confirm.
 func (p *Proposal) assumptions() (list []string) {
 	sets := map[string]bool{}
 	for _, a := range p.actions {

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// Run is what a jar of TLC is to check.
+// Run describes a check by a jar of TLC.
 type Run struct {
 	Jars       []string // the class path: tla2tools.jar, and others such as CommunityModules.jar
 	Spec       string   // a file
@@ -30,7 +30,7 @@ type Run struct {
 	Dir        string   // where it runs; empty: here
 }
 
-// Opinion is what TLC found.
+// Opinion is the result of TLC.
 type Opinion struct {
 	Version    string
 	Violations []Violation // the kinds and names that were broken, each once
@@ -45,7 +45,7 @@ type Opinion struct {
 	told int // violations, the same ones, too
 }
 
-// Violation is what a behaviour breaks.
+// Violation names a property that a behaviour breaks.
 type Violation struct {
 	Kind   tla.Kind `json:"kind"`
 	Name   string   `json:"name,omitempty"` // where TLC prints one

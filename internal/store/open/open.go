@@ -37,7 +37,7 @@ func Existing(text string) (store.Store, error) { return opening{}.open(text) }
 // Served opens a database for a dashboard: as Existing does, but one on a server is made, since workers may come by the dashboard alone.
 func Served(text string) (store.Store, error) { return opening{tables: true}.open(text) }
 
-// opening is what is made where it is missing.
+// opening says which missing things are created.
 type opening struct{ make, tables bool } // folders; what a database has on a server
 
 func (o opening) open(text string) (store.Store, error) {
@@ -139,7 +139,8 @@ func opened[S store.Store](s S, err error) (store.Store, error) {
 	return s, nil
 }
 
-// urlLike is what a URL with a slip looks like, which is no name of a folder: it may have a password, which the names of folders show.
+// urlLike matches a mistyped URL. It is not accepted as the name of a folder: it may contain a password, which names of
+// folders show.
 var urlLike = regexp.MustCompile(`(?i)://|//.*@|:.*@|^[^/]*@|^(postgres|postgresql|redis|rediss|http|https)(:|//)`)
 
 func (o opening) folder(path string) (store.Store, error) {

@@ -29,7 +29,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// version is that of the tables.
+// version is the version of the tables.
 const version = 1
 
 // defaultSchema holds the tables where the URL names no other by schema=NAME. Queries name it; Postgres.sql puts in the real one.
@@ -170,7 +170,7 @@ func (p *Postgres) do(ctx context.Context, limit time.Duration, f func(c call) e
 	return fmt.Errorf("store: %s: %w", p.name, err)
 }
 
-// lostError is that of a connection that ended; another may do better.
+// lostError reports a connection that ended; another one may succeed.
 type lostError struct{ error }
 
 func (e *lostError) Unwrap() error { return e.error }

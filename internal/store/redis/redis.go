@@ -22,7 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// version is that of the keys.
+// version is the version of the keys.
 const version = "1"
 
 // defaultPrefix begins all keys where the URL names no other by prefix=NAME.

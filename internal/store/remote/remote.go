@@ -111,7 +111,7 @@ func (c *Client) String() string {
 	return strings.TrimSuffix(c.base.String(), Prefix)
 }
 
-// failure is what a server answers that could not do what it was asked.
+// failure is the answer of a server that could not do a request.
 type failure struct {
 	Kind    string `json:"kind"` // of the errors below, or ""
 	Message string `json:"message"`
@@ -296,7 +296,7 @@ func (c *Client) Add(ctx context.Context, entries ...store.Entry) error {
 type end struct {
 	Cursor store.Cursor `json:"cursor"`
 	Error  *failure     `json:"error,omitempty"`
-	// Damages are those that the server's store has found.
+	// Damages lists the damages that the server's store has found.
 	Damages []store.Damage `json:"damages,omitempty"`
 }
 

@@ -47,10 +47,12 @@ func (c *Config) At(name string) syntax.Pos {
 	return syntax.Pos{Line: 1, Column: 1}
 }
 
-// Assignments are what the configuration says of constants and definitions. It is no method, since Config has a public alias and Assignment has none.
+// Assignments returns the configuration's assignments to constants and definitions. It is not a method, because Config
+// has a public alias and Assignment has none.
 func Assignments(c *Config) []Assignment { return c.assignments }
 
-// Assignment is what a configuration says of a constant or definition: Name = Value, Name(Arguments) = Value, or Name <- Operator, of a module if there is one.
+// Assignment is an entry of a configuration for a constant or definition: Name = Value, Name(Arguments) = Value, or
+// Name <- Operator, in a module if one is named.
 type Assignment struct {
 	Name      string // with those of instances before it, as I!Name
 	Module    string

@@ -83,7 +83,7 @@ func (m *machine) within(eval func() value.Value) value.Value {
 	return v
 }
 
-// interrupted is what a panic has that ends an evaluation without an error.
+// interrupted is the value of a panic that ends an evaluation without an error.
 type interrupted struct{}
 
 // tick is called wherever evaluations loop, so that none continues for long after the check that it is part of was stopped.

@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Choice is what the next-state relation puts in for a parameter of a definition.
+// Choice describes the values of a definition's parameter in the next-state relation.
 type Choice struct {
 	Parameter string
 	Set       string        // the text of the set that a member of is taken, or of the only value; empty: it is neither

@@ -33,7 +33,7 @@ const (
 	temporalLevel
 )
 
-// machine is what one evaluation works on: a state, and the next one as far as it is known.
+// machine is the state of one evaluation: a state, and the next one as far as it is known.
 type machine struct {
 	cur, nxt []value.Value
 	at       *scope.Where      // of the operation that was begun last, for errors
@@ -107,7 +107,7 @@ type env struct {
 	binding
 }
 
-// binding is what such a name stands for.
+// binding is the meaning of such a name.
 type binding struct {
 	slot   int   // unless always is set
 	depth  int   // of the frame
@@ -165,7 +165,7 @@ func placeAt(s scope.Site) place {
 	return place{around.env, around.inst, s.Scope}
 }
 
-// compiled is what is kept of a definition.
+// compiled holds the compiled parts of a definition.
 type compiled struct {
 	shared   [2]*special // a recursive operator that needs nothing from outside, for this state and the next
 	constant *node       // an operator without parameters that is constant
@@ -207,7 +207,7 @@ type compiler struct {
 	enabling   *enabling                       // the ENABLED that is being compiled, or nil
 	draws      bool                            // something depends on chance
 	registered bool                            // something reads a register that is named by a text
-	// coreOperators are those of the language that are arguments.
+	// coreOperators holds the operators of the language that are passed as arguments.
 	coreOperators map[coreKey]*closure
 	measures      bool // of guards, how far they are from being true
 	compares      bool // also what gives a variable a value that it has already counts as a condition
@@ -265,8 +265,9 @@ func (c *compiler) end() int {
 // bound is the slot of a name, in the frame of some depth.
 type bound struct{ depth, slot int }
 
-// around is what a value needs that is evaluated after the expression that holds it: the slots of the names around, for each frame from
-// the innermost one out. What else a frame has is of other expressions, and values that kept it would keep each other for ever.
+// around returns the slots that a value needs which is evaluated after its expression: the slots of the names in scope,
+// for each frame from the innermost one out. The other slots belong to other expressions, and values that kept them
+// would keep each other alive forever.
 func (c *compiler) around() [][]int {
 	frames := make([][]int, c.depth+1)
 	for _, b := range c.live {

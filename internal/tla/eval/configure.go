@@ -185,7 +185,8 @@ func (l *assembly) override(a config.Assignment, at scope.Where) {
 	}
 }
 
-// substitute is what the configuration names to stand in the place of something: a definition, or its value if the configuration gives it one.
+// substitute returns the definition that the configuration substitutes for something, or that definition's value if the
+// configuration gives it one.
 func (l *assembly) substitute(a config.Assignment, at scope.Where) *scope.Def {
 	root := l.root
 	other := root.Find(a.Operator)
@@ -204,7 +205,7 @@ func (l *assembly) substitute(a config.Assignment, at scope.Where) *scope.Def {
 	return other
 }
 
-// configured is what a configuration names: Name, or I!Name of an instance.
+// configured returns the definition that a configuration names: Name, or I!Name of an instance.
 func (l *assembly) configured(name string) *scope.Def {
 	path := strings.Split(name, "!")
 	within := l.root

@@ -23,7 +23,7 @@ type Evaluator struct {
 	search   enumeration
 }
 
-// enumeration is what states are being looked for.
+// enumeration describes a search for states.
 type enumeration struct {
 	f       func(State) error // gets them
 	stopped error             // what it returned
@@ -241,7 +241,7 @@ func (ev *Evaluator) Viewed(s State) (fp uint64, err error) {
 	return fp, err
 }
 
-// view is what the specification's VIEW shows of a state, or the whole state.
+// view returns the value of the specification's VIEW in a state, or the whole state if there is no VIEW.
 func (ev *Evaluator) view(s State) []value.Value {
 	if ev.spec.view == nil {
 		return s

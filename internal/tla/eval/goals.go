@@ -8,7 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Goals are what a search may try to reach in a specification: a step of each action of the next-state relation, and a state in which an invariant is false.
+// Goals lists the goals of a search in a specification: a step of each action of the next-state relation, and a state
+// that breaks each invariant.
 type Goals struct {
 	Names   []string // of the actions, each once, and then of the invariants
 	actions []counted
@@ -60,7 +61,8 @@ type Distance struct {
 	// Guard is the condition that keeps an action from a step, which of all ways to take one is the nearest; nil for an
 	// invariant, and where the goal is reached.
 	Guard *Guard
-	// Err is why the distance is not known, or only of some of the ways: the goal cannot be evaluated, or that takes too long.
+	// Err says why the distance is not known, or only of some of the ways: the goal cannot be evaluated, or that takes
+	// too long.
 	Err error
 }
 

@@ -26,7 +26,8 @@ type Trace struct {
 	Levels bool
 	// Replaced are properties that are about how a check continues, which the answer to a log stands for. Unjudged are those that need all of a behaviour.
 	Replaced, Unjudged []string
-	// Invariants are those of the specification but for the Positional ones, which are about the position alone.
+	// Invariants lists the invariants of the specification, except the Positional ones, which only concern the
+	// position.
 	Invariants, Positional []Formula
 
 	spec     *Spec
@@ -287,7 +288,7 @@ type position struct {
 	items    []value.Value
 }
 
-// mentioned is what an expression is about.
+// mentioned summarises what an expression refers to.
 type mentioned struct {
 	variables uint64
 	counters  bool // how far a check is, which is not of a behaviour

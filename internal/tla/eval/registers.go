@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// registers are what TLCGet and TLCSet work on, and where Print writes.
+// registers holds the registers of TLCGet and TLCSet, and the output of Print.
 type registers struct {
 	Simulating bool
 	Exit       bool // the specification wants the check to end: TLCSet("exit", TRUE)
@@ -36,7 +36,7 @@ type registers struct {
 	Seen func(State) bool
 	// Deferred evaluates what TLCDefer was given last; nil: nothing.
 	Deferred func()
-	// counterexample is what POSTCONDITION may ask for.
+	// Counterexample returns the counterexample for a POSTCONDITION that asks for it.
 	Counterexample func() value.Value
 }
 
@@ -101,7 +101,7 @@ func counterExample(c *compiler, d *scope.Def, u call) node {
 	}}
 }
 
-// getOr is what a register has, or a value if nothing was put there.
+// getOr returns the value of a register, or other if the register is unset.
 func (r *registers) getOr(key, other value.Value, m *machine, at *scope.Where) value.Value {
 	m.at = at
 	unset := false
@@ -182,7 +182,7 @@ func (r *registers) get(key value.Value) value.Value {
 	return nil
 }
 
-// register is what a register with a name has; nil: nothing.
+// register returns the value of a named register, or nil if it is unset.
 func (r *registers) register(name string) value.Value {
 	if name == possible && r.Possible != nil {
 		return r.Possible()

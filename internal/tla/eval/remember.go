@@ -55,7 +55,7 @@ func (m *machine) begins() {
 	m.moment = moment{cur: m.clock}
 }
 
-// scene is what a machine evaluates in.
+// scene is the context in which a machine evaluates.
 type scene struct {
 	cur, nxt []value.Value
 	changed  uint64

@@ -121,7 +121,7 @@ func (s *selection) step(selectors []syntax.Step) int {
 	return 1
 }
 
-// number is what part of so many a selector stands for; 0 if it is none.
+// number returns the number of the part that a selector selects, from 1 to parts, or 0 if it selects none.
 func (s *selection) number(by syntax.Step, parts int) int {
 	k, err := strconv.Atoi(by.Text)
 	switch {

@@ -46,7 +46,8 @@ type Spec struct {
 	root      *scope.Scope
 }
 
-// Parts are what a configuration names in a specification: what is checked, and what limits or merges states.
+// Parts lists the parts of a specification that a configuration names: the properties to check, and the formulas that
+// limit or merge states.
 type Parts struct {
 	Invariants        []Formula
 	InitialProperties []Formula // hold of initial states

@@ -154,7 +154,7 @@ func (c *compiler) waysOfValue(e *syntax.Index, p place) ways {
 	}
 }
 
-// argument is what a function is applied to: a tuple if there are several.
+// argument returns the argument of a function application: a tuple if there are several.
 func (c *compiler) argument(e *syntax.Index, p place) func(*ctx) value.Value {
 	args := c.all(e.Args, p)
 	if len(args) == 1 {

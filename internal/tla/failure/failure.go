@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// failure is what a panic has that Catch returns as an error.
+// failure is the value of a panic that Catch returns as an error.
 type failure struct{ err error }
 
 // Of makes an error what a panic has.

@@ -25,7 +25,7 @@ type Builtin struct {
 	Pick func(args []value.Value, test func(value.Value) bool) value.Value
 	// fold has an operator of two arguments as its first argument.
 	Fold func(args []value.Value, step func(a, b value.Value) value.Value) value.Value
-	// special is what the evaluator compiles by itself.
+	// Special is an operator that the evaluator itself compiles.
 	Special any
 }
 
@@ -36,7 +36,7 @@ var Standard = map[string]bool{"Naturals": true, "Integers": true, "Reals": true
 // Includes are the modules that a module of this package extends.
 var Includes = map[string][]string{"Integers": {"Naturals"}, "Reals": {"Integers"}, "Sequences": {}, "Bags": {}, "TLC": {}, "Statistics": {"Naturals"}}
 
-// Modules are those that are functions of values, by name. A nil Builtin is an operator that is not supported.
+// Modules holds the modules whose operators are functions of values, by name. A nil Builtin is an unsupported operator.
 var Modules = map[string]map[string]*Builtin{
 	"Bags":                  bagsModule,
 	"BagsExt":               bagsExtModule,

@@ -10,7 +10,7 @@ type Fairness struct {
 	Strong  bool
 }
 
-// Connective is what a temporal formula is made of, once negations stand at the atoms only.
+// Connective is the outermost connective of a temporal formula whose negations stand only at the atoms.
 type Connective uint8
 
 const (

@@ -60,7 +60,7 @@ func (g *Graph) Found(is Oracle, s []value.Value, id int32) {
 	}
 }
 
-// of is what is true in a state, under VIEW.
+// of returns the facts that are true in a state, under VIEW.
 func (g *Graph) of(id int32) []uint64 { return g.facts[int(id)*g.words:][:g.words] }
 
 // Begin opens the steps from a state.
@@ -167,7 +167,7 @@ func (g *Graph) Target(step int) int32 { return g.to[step] }
 // IsApart reports whether an atom is not the same in two states that the view takes as one.
 func (g *Graph) IsApart(atom int) bool { return g.apart[atom] }
 
-// Failure is why an atom is not known; nil if it is.
+// Failure says why an atom is not known; nil if it is.
 func (g *Graph) Failure(atom int) error { return g.failed[atom] }
 
 // Unmet has a place for each step from a state, for matches.

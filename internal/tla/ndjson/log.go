@@ -307,9 +307,9 @@ func environmental(e syntax.Expr) bool {
 	return ok && a.Name == "IOEnv"
 }
 
-// New is what a specification of some modules reads: environment is what IOEnv shows besides the environment of the process. log
-// is a file that the specification reads as its log: by the variables of the environment that the name of its log depends on, or
-// else in place of the file that it names.
+// New makes the Logs for a specification with some modules. environment adds variables that IOEnv shows to those of the
+// process. log is a file that the specification reads as its log: by the variables of the environment that determine
+// the log's name, or else instead of the file that it names.
 func New(modules []*syntax.Module, environment map[string]string, log string) (*Logs, error) {
 	l := &Logs{modules: modules, environment: map[string]string{}}
 	if log != "" {

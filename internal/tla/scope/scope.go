@@ -33,7 +33,7 @@ const (
 	Unsupported // a name of a known module that this package does not have
 )
 
-// Def is what a name of a module stands for.
+// Def is the meaning of a name in a module.
 type Def struct {
 	Kind
 	Name      string
@@ -75,7 +75,7 @@ type Scope struct {
 	module      *module
 }
 
-// module is what the scopes of one module share.
+// module is the common state of the scopes of one module.
 type module struct {
 	instanced  bool // by any INSTANCE
 	parameters bool // it has constants or variables, or extends what has
@@ -103,7 +103,7 @@ func (s *Scope) Foreign() bool {
 	return s != nil && (s.replaces || s.Up.Foreign() || s.instancer.Foreign())
 }
 
-// instance is what makes an instance one: that which a definition has, or else is of; nil if there is none.
+// instance returns the replacements of the instance that a definition is, or else is in, or nil if there is none.
 func (d *Def) instance() *replacement {
 	s := d.home
 	if d.Kind == Instance {
@@ -177,13 +177,14 @@ type origin struct {
 	Body    *body // nil: of a declaration
 }
 
-// body is that of a definition. What a configuration puts in its place for one module, as Name <- [Module]Other, reaches all that has the body.
+// body is the body of a definition. If a configuration replaces it for one module, as in Name <- [Module]Other, the
+// replacement applies to every definition with this body.
 type body struct {
 	Instead *Def
 	within  *body // a body in which constants and variables are replaced: the one that it is made of
 }
 
-// Given is what the configuration puts in the place of a definition, or nil.
+// Given returns the definition with which the configuration replaces a definition, or nil.
 func (d *Def) Given() *Def {
 	if d == nil || d.Origin == nil {
 		return nil
@@ -205,7 +206,8 @@ type passage struct {
 	replaces bool
 }
 
-// originKey is what makes an origin one: a place in a module, or an INSTANCE and the origin of what it makes a definition of.
+// originKey identifies an origin: a place in a module, or an INSTANCE and the origin of the definition that it
+// instantiates.
 type originKey struct {
 	at       Where
 	instance *syntax.Instance
@@ -664,7 +666,8 @@ func (l *Loader) variable(d *Def) *Def {
 	return d
 }
 
-// replaced is what stands for a constant or variable of an instanced module: what WITH says, or what has its name around.
+// replaced returns the replacement for a constant or variable of an instanced module: the one in WITH, or the
+// definition of that name around the INSTANCE.
 func (l *Loader) replaced(d *Def, r *replacement) *Def {
 	if r == nil {
 		return d

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the results of testdata/modules.t
 var kinds = map[Kind]string{Constant: "constant", Variable: "variable", Operator: "operator", Instance: "instance",
 	Substituted: "substituted", Parameter: "parameter"}
 
-// names are those of a module that have a place, and those of its instances.
+// names lists the names of a module that have a place, and the names of its instances.
 func names(s *Scope, indent string) string {
 	text := ""
 	for _, n := range slices.Sorted(maps.Keys(s.Names)) {

@@ -65,7 +65,7 @@ func (p *parser) conflict(at token, left string) {
 	p.fail(at.pos, "%s and %s bind equally: put one of them in parentheses", left, at.text)
 }
 
-// operand is what is between infix operators, with its prefix and postfix operators.
+// operand parses the expression between infix operators, with its prefix and postfix operators.
 func (p *parser) operand(left fixity, leftOp string) Expr {
 	t := p.peek()
 	if f, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {
@@ -190,7 +190,7 @@ func (a *Apply) names() (params []Param, ok bool) {
 	return params, len(a.Path) == 0
 }
 
-// selector is what stands after !: a name, or which part of a definition.
+// selector parses the part after !: a name, or the part of a definition to select.
 func (p *parser) selector() string {
 	if p.is("(") { // the arguments follow
 		return "("
@@ -388,7 +388,7 @@ func (p *parser) junction() Expr {
 	}
 }
 
-// subscript is what follows WF_, SF_, ]_ and >>_: a name, or what brackets of some kind hold.
+// subscript parses the part after WF_, SF_, ]_ and >>_: a name, or an expression in some kind of brackets.
 func (p *parser) subscript(arguments bool) Expr {
 	t := p.peek()
 	if t.kind != ident || arguments {
@@ -495,7 +495,7 @@ func (p *parser) bound(must bool) Bound {
 	return b
 }
 
-// bracket is what [ begins in the place of an operand.
+// bracket parses an operand that starts with [.
 func (p *parser) bracket() Expr {
 	t := p.take()
 	if n := p.peek(); n.kind == ident || n.kind == keyword {

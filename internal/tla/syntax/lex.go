@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error is what is wrong with a text, and where.
+// Error is a mistake in a text, with its place.
 type Error struct {
 	File    string
 	Pos     Pos
@@ -46,7 +46,7 @@ func (e *Error) Error() string {
 // An error shows so many characters of its line, the place a third behind their beginning, if the line is longer.
 const shownRunes = 240
 
-// excerpt is what is shown of the line, and the part of that before the place. Control characters are not shown as they are.
+// excerpt returns the part of the line to show, and the part of that before the place. It replaces control characters.
 func (e *Error) excerpt() (shown, before string) {
 	line, column := []rune(e.Line), Before(e.Line, e.Pos.Column)
 	if len(line) > shownRunes {

@@ -258,7 +258,7 @@ func (p *parser) definition(module bool) []Unit {
 	return []Unit{&Operator{name, params, p.expr(), local}}
 }
 
-// head is what is left of ==.
+// head parses the part left of ==.
 func (p *parser) head() (Name, []Param, []Bound) {
 	t := p.peek()
 	if _, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {

@@ -28,7 +28,7 @@ func (f *Fingerprints) Limit(most int, d *Disk) { f.most, f.disk = max(most, lea
 // leastInMemory is how many fingerprints are in memory before they go to the disk.
 const leastInMemory = 1 << 8
 
-// Err is why fingerprints could not be written or read; then what Add and Find answer is not to be used.
+// Err says why fingerprints could not be written or read; then what Add and Find answer is not to be used.
 func (f *Fingerprints) Err() error { return f.err }
 
 // Len counts the fingerprints.

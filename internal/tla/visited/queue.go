@@ -46,7 +46,7 @@ const (
 // Limit has Spill move states to a disk.
 func (q *Queue) Limit(d *Disk) { q.disk, q.codec = d, newCodec() }
 
-// Err is why states could not be written or read; then what Take gives is not to be used.
+// Err says why states could not be written or read; then what Take gives is not to be used.
 func (q *Queue) Err() error { return q.err }
 
 // Put adds a copy of a state, which gets the next number from 0 on.

@@ -1,5 +1,5 @@
-// Command bloodhound-live explores what programs could do next: handlers of Go code in tests, services while they run, and routers of
-// several domains. `bloodhound live` executes it.
+// Command bloodhound-live explores possible next steps of programs: of handlers of Go code in tests, of services while
+// they run, and of the routers of several domains. `bloodhound live` executes it.
 package main
 
 import (

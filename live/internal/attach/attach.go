@@ -26,7 +26,7 @@ type Request struct {
 	MemoryBytes uint64 `json:"memory_bytes"`     // how much memory a copy may have more than the live process
 }
 
-// Answer is what a live process says of itself and of the checkpoint.
+// Answer describes a live process and its checkpoint, as the process reports it.
 type Answer struct {
 	Handlers []string      `json:"handlers"`
 	Changes  bool          `json:"changes"` // it takes a new configuration
@@ -38,7 +38,7 @@ type Answer struct {
 	SnapshotBytes int `json:"snapshot_bytes,omitempty"`
 }
 
-// Offer is what a process does for whoever explores it.
+// Offer holds the functions by which a process lets others explore it.
 type Offer struct {
 	About    Answer // what all answers say of the process
 	Take     func(Request) (*checkpoint.Checkpoint, error)

@@ -2,8 +2,8 @@ package attach
 
 import "net/netip"
 
-// Question is what a copy of a router is asked: it has got messages, and reports what came of the last one, and what its table
-// has. It crosses the pipe as JSON.
+// Question asks a copy of a router, which has received messages, for the effect of the last one and for the content of
+// its table. It crosses the pipe as JSON.
 type Question struct {
 	Messages []Delivered    `json:"messages,omitempty"` // in order
 	Prefixes []netip.Prefix `json:"prefixes,omitempty"` // whose routes are asked for

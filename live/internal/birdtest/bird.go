@@ -272,7 +272,7 @@ func (n *Neighbour) Update(t testing.TB, withdrawn, announced []netip.Prefix, be
 // times are when routes changed, which BIRD computes anew from two clocks, so that their last digit may differ.
 var times = regexp.MustCompile(`\d\d:\d\d:\d\d\.\d\d\d`)
 
-// Table is what BIRD itself prints of all its routes, without the times.
+// Table returns all routes as BIRD itself prints them, without the times.
 func (b *BIRD) Table(t testing.TB) string {
 	t.Helper()
 	return times.ReplaceAllString(b.Ask(t, "show route all"), "")

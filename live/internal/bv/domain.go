@@ -2,8 +2,8 @@ package bv
 
 import "math/bits"
 
-// domain is what constraints say of one input: some bits are known, the number lies in a range, and some patterns are excluded.
-// Each is exact for the constraints that it stands for.
+// domain combines the constraints on one input: some bits are known, the number lies in a range, and some patterns are
+// excluded. Each part represents its constraints exactly.
 type domain struct {
 	known, value uint64 // bits that are known, and what they are; bits above the width are known zeros
 	low, high    uint64 // both included

@@ -45,7 +45,8 @@ func possible(widths []uint8, constraints []*Expr) bool {
 
 var small = [][]uint8{{4, 4}, {8}, {3, 1, 4}, {6, 5}, {2, 2, 2, 2}, {7, 1}, {5, 5}, {8, 4}}
 
-// Answers are those of trying all inputs: for whole queries and their first parts, with one solver for many queries, by all steps and by SAT alone.
+// Answers agree with trying all inputs: for whole queries and their first parts, with one solver for many queries, by
+// all steps and by SAT alone.
 func TestAgainstAllInputs(t *testing.T) {
 	r := rand.New(rand.NewSource(11))
 	counts := map[Result]int{}

@@ -238,7 +238,7 @@ func (b *Builder) apply(op Op, width uint8, v uint64, x, y, z *Expr) *Expr {
 	return constructors[op](b, x, y)
 }
 
-// constructors are those of operators with two operands.
+// constructors holds the constructors of operators with two operands.
 var constructors = [ops]func(b *Builder, x, y *Expr) *Expr{
 	Add: (*Builder).Add, Sub: (*Builder).Sub, Mul: (*Builder).Mul, UDiv: (*Builder).UDiv, URem: (*Builder).URem, SDiv: (*Builder).SDiv, SRem: (*Builder).SRem,
 	And: (*Builder).And, Or: (*Builder).Or, Xor: (*Builder).Xor, Shl: (*Builder).Shl, LShr: (*Builder).LShr, AShr: (*Builder).AShr,

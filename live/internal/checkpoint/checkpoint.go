@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// Run is what an explorer does with an input. Its result and what it prints go to the live process; nothing else of it does.
+// Run processes an input in an explorer. Only its result and its output reach the live process.
 type Run func(input []byte) (result []byte)
 
 // Plan says what is done in copies.
@@ -34,7 +34,7 @@ const (
 	Stuck                 // it was killed when its time was over
 )
 
-// Outcome is what came of one input.
+// Outcome is the outcome of one input.
 type Outcome struct {
 	Status Status
 	Result []byte // of Run; empty unless Status is Done

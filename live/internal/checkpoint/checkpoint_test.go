@@ -47,7 +47,7 @@ func service(t *testing.T) string {
 	return program
 }
 
-// line is what the service prints of an explorer, or at its end.
+// line is a line of the service's output about an explorer, or at its end.
 type line struct {
 	Input       string
 	Status      Status

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// explorers is what a checkpoint makes them by.
+// explorers holds what a checkpoint needs to make explorers: its plan, its pipes and its parent.
 type explorers struct {
 	*Plan
 	in, out, parent int

@@ -170,7 +170,7 @@ var allowed = []uint32{
 	unix.SYS_WAIT4, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
-// cloneFlags are those of the only clone that is allowed.
+// cloneFlags are the flags of the only allowed clone.
 const cloneFlags = unix.CLONE_PIDFD | uintptr(unix.SIGCHLD)
 
 // filter refuses all calls but the allowed ones, with EPERM.

@@ -42,7 +42,7 @@ on undisturbed. All answers are in a signed log. ` + "`federate check`" + ` foll
 	return c
 }
 
-// ownDomain is what the configuration says of this domain.
+// ownDomain is this domain as its configuration describes it.
 type ownDomain struct {
 	conf  *config.Federation
 	self  federation.Identity

@@ -69,7 +69,7 @@ type buildOptions struct {
 	std, left       bool
 }
 
-// flags are those of verbs that build instrumented code.
+// flags adds the flags of verbs that build instrumented code.
 func (o *buildOptions) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&o.instrument, "instrument", nil,
 		"the `packages` whose code is instrumented, as the go command names them (default: those in the package's folder)")
@@ -87,7 +87,7 @@ func (o *buildOptions) flags(c *cobra.Command) {
 var plainStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex",
 	"internal/strconv", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
 
-// goPackage is what `go list` says about the package whose tests run.
+// goPackage holds the fields of `go list` for the package whose tests run.
 type goPackage struct {
 	Dir, ImportPath, Name                    string
 	TestGoFiles, XTestGoFiles                []string
@@ -254,7 +254,7 @@ func (p *goPackage) explores() bool {
 	return slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports, p.Deps), livePackage)
 }
 
-// livePackage is what handlers are explored by.
+// livePackage is the import path of the package with which tests explore handlers.
 const livePackage = "github.com/bloodhound-dst/bloodhound/live"
 
 func noHandler(path string) error {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock is what the clocks of a copy show, in ns: they stand still, but for what inputs and sleeps add.
+// clock holds the times of a copy's clocks, in ns. They stand still, except that inputs and sleeps advance them.
 type clock struct{ realtime, monotonic, boottime, tai int64 }
 
 func (c *clock) read() error {
@@ -27,7 +27,7 @@ func (c *clock) advance(d time.Duration) {
 	}
 }
 
-// now is what a clock shows. Clocks of CPU time show 0.
+// now returns the time of a clock. Clocks of CPU time show 0.
 func (c *clock) now(id int32) (ns int64, ok bool) {
 	switch id {
 	case unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_COARSE, unix.CLOCK_REALTIME_ALARM:

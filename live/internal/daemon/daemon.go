@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Input is what an explorer gets when it waits and all earlier inputs are used up.
+// Input is given to an explorer when it waits and all earlier inputs are used up.
 type Input struct {
 	FD      int           // the number of an open file that Data can be read from
 	Accept  bool          // FD is a listening socket: a client connects to it, and Data can be read from the connection
@@ -15,7 +15,7 @@ type Input struct {
 	Data    []byte
 }
 
-// Budget is what an explorer may use.
+// Budget limits an explorer.
 type Budget struct {
 	Calls int           // system calls that are answered
 	CPU   time.Duration // of the explorer itself
@@ -30,14 +30,14 @@ const (
 	Stuck                 // it was killed when its budget was used up
 )
 
-// Message is what an explorer wrote to an open file.
+// Message is data that an explorer wrote to an open file.
 type Message struct {
 	FD   int
 	To   string // the peer's address, or the name of the file
 	Data []byte
 }
 
-// Outcome is what came of a list of inputs.
+// Outcome is the outcome of a list of inputs.
 type Outcome struct {
 	Status  Status
 	Signal  int // that ended it, if Status is Crashed; 0 for an exit

@@ -106,7 +106,7 @@ func (l *live) ask(line string) string {
 	return strings.TrimSpace(answer)
 }
 
-// report is what the daemon has counted.
+// report returns the counters of the daemon.
 func (l *live) report() (sum, ticks, alarms, faults, childless, shared, pid int) {
 	l.t.Helper()
 	text := l.ask("report")

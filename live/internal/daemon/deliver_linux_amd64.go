@@ -248,7 +248,7 @@ func (e *explorer) wait() (unix.WaitStatus, error) {
 	return s, err
 }
 
-// verdict is what becomes of an explorer after a call.
+// verdict says how an explorer continues after a call.
 type verdict uint8
 
 const (

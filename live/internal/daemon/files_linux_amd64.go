@@ -46,7 +46,7 @@ const (
 	epoll
 )
 
-// interest is what an epoll file waits for.
+// interest is an entry of an epoll file: the events that it waits for.
 type interest struct {
 	events uint32
 	data   uint64

@@ -114,7 +114,8 @@ func newWayHome(pid int, c code, maps []mapping, own *unix.PtraceRegs, blocked u
 	return w, readMemory(pid, w.at, w.was)
 }
 
-// frame is what rt_sigreturn(2) takes all registers from, below it the return address of code that makes this call (arch/x86/include/uapi/asm/sigcontext.h).
+// frame returns the signal frame from which rt_sigreturn(2) loads all registers; below it lies the return address of
+// code that makes this call (arch/x86/include/uapi/asm/sigcontext.h).
 func frame(restore uint64, r *unix.PtraceRegs, blocked, vectors uint64) []byte {
 	const (
 		flags     = 1 | 2 | 4 // the state of vector registers, and a stack segment, are there

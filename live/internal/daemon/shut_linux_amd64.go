@@ -161,7 +161,7 @@ const (
 		unix.MAP_GROWSDOWN | unix.MAP_DENYWRITE | unix.MAP_POPULATE
 )
 
-// advice is what a copy may give to madvise(2): none has an effect on pages that it shares with the daemon.
+// advice lists the advice that a copy may give to madvise(2): none affects pages that it shares with the daemon.
 var advice = []uint32{unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_DONTNEED, unix.MADV_FREE,
 	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP}
 

@@ -26,7 +26,7 @@ type Delivery struct {
 	Bits    int // that the verdict discloses at most
 }
 
-// Kind is what a finding is.
+// Kind classifies a finding.
 type Kind string
 
 // Kinds of findings.
@@ -39,7 +39,7 @@ const (
 	Reset       Kind = "reset"       // a copy closes a session
 )
 
-// Finding is what a check has found at a domain.
+// Finding is a problem that a check found at a domain.
 type Finding struct {
 	Kind   Kind
 	Domain string
@@ -67,7 +67,7 @@ func (u Unfollowed) String() string {
 	return fmt.Sprintf("%s > %s: %v", u.From, u.To, u.Err)
 }
 
-// Result is what a check has found.
+// Result is the result of a check.
 type Result struct {
 	Deliveries []Delivery
 	Findings   []Finding

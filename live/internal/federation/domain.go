@@ -72,7 +72,7 @@ func NewDomain(id Identity, asn uint32, router Router, peers []*Peer, log *Log) 
 	return d, nil
 }
 
-// peer is who has a key.
+// peer returns the peer that has a key, or nil.
 func (d *Domain) peer(key ed25519.PublicKey) *Peer {
 	if d.self.Key.Equal(key) {
 		return d.self
@@ -111,7 +111,7 @@ type session struct {
 	receipts   map[token]*answer
 }
 
-// parcel is what a handle stands for.
+// parcel holds the messages behind a handle.
 type parcel struct {
 	to       string
 	messages []byte
@@ -312,7 +312,8 @@ type message struct {
 	update *bgp.Update
 }
 
-// messages are those of a request, if the neighbour may send them. The domain itself may try what is no UPDATE, too.
+// messages returns the messages of a request, if the neighbour may send them. The domain itself may also try messages
+// that are not UPDATEs.
 func (d *Domain) messages(from *Peer, body []byte, self bool) ([]message, error) {
 	var list []message
 	prefixes := 0
@@ -457,7 +458,7 @@ func (d *Domain) hop(ctx context.Context, p *Peer, s *session) (*answer, error) 
 	return d.sign(a, s, said, bits.Len(uint(d.neighbors+1)), "", []byte(s.prefix.String()))
 }
 
-// account is what a peer may ask now, in queries, and what it has asked for in all.
+// account is the budget of a peer: the queries that it has left now, and the total that it has used.
 type account struct {
 	left float64
 	at   time.Time

@@ -19,8 +19,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/cursor"
 )
 
-// Entry is what a domain has said to a peer. The domain signs it, the peer gets it, and both can show it later. The entries for each peer are a chain: each has
-// the hash of the one before it, so that none can be taken out or put in.
+// Entry is a statement of a domain to a peer. The domain signs it, the peer receives it, and both can show it later.
+// The entries for each peer form a chain: each contains the hash of the one before it, so that none can be removed or
+// inserted.
 type Entry struct {
 	Domain     string   `json:"domain"`
 	Peer       string   `json:"peer"`
@@ -33,7 +34,7 @@ type Entry struct {
 	Commitment hexBytes `json:"commitment"`
 }
 
-// Opening is what an entry is about, which the domain keeps for itself: the hash of it is the entry's commitment.
+// Opening is the subject of an entry, which the domain keeps to itself. Its hash is the entry's commitment.
 type Opening struct {
 	Salt    hexBytes `json:"salt"`
 	From    string   `json:"from"`
@@ -107,7 +108,7 @@ func (o *Opening) commitment() []byte {
 	return h.Sum(nil)
 }
 
-// Given is what a domain has given to a peer, ever since its log began.
+// Given counts what a domain has disclosed to a peer since its log began.
 type Given struct {
 	Entries int
 	Bits    int
@@ -142,7 +143,7 @@ func OpenLog(name string, id Identity) (*Log, error) {
 
 func (l *Log) Close() error { return l.file.Close() }
 
-// Given is what a peer has been given.
+// Given returns what the domain has disclosed to a peer.
 func (l *Log) Given(peer string) Given {
 	l.mu.Lock()
 	defer l.mu.Unlock()

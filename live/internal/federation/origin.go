@@ -51,7 +51,7 @@ type originEpoch struct {
 	values []byte // sorted, so that the order shows nothing
 }
 
-// originInput is what the function is evaluated for.
+// originInput encodes an origin as an input of the function.
 func originInput(o Origin) []byte {
 	a := o.Prefix.Addr().As4()
 	return binary.BigEndian.AppendUint32(append(a[:], byte(o.Prefix.Bits())), o.ASN)

@@ -26,7 +26,7 @@ type Copy interface {
 	io.Closer
 }
 
-// Effect is what came of a message.
+// Effect is the effect of a message.
 type Effect struct {
 	Sent    []Sent // in the order in which the copy sent them
 	Crashed bool   // the copy ended, or used up its budget

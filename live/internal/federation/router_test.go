@@ -158,7 +158,7 @@ func announcementOf(p netip.Prefix, a *bgp.Attributes) []byte {
 	return b
 }
 
-// announcement is what a neighbour announces with a path.
+// announcement is a neighbour's announcement of a prefix with a path.
 func announcement(prefix string, path ...uint32) []byte {
 	return announcementOf(netip.MustParsePrefix(prefix), &bgp.Attributes{Path: bgp.Sequence(path...), NextHop: netip.MustParseAddr("198.18.0.9")})
 }

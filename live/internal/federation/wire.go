@@ -22,7 +22,7 @@ const (
 // token names something of the domain that made it up: a session, a checkpoint, a handle, a receipt. It is random, so nobody guesses one.
 type token [16]byte
 
-// op is what is asked for.
+// op names the operation of a request.
 type op uint8
 
 const (
@@ -48,7 +48,7 @@ type request struct {
 	Body   []byte
 }
 
-// status is why there is no answer.
+// status says why there is no answer.
 type status uint8
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/search"
 )
 
-// Probed is what exploring a session of a BIRD has shown beside findings.
+// Probed counts the work of exploring a session of a BIRD, besides its findings.
 type Probed struct {
 	Routes        int // prefixes of BIRD's table
 	Announcements int // combinations of path and communities that prefixes were tried with

@@ -21,7 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/search"
 )
 
-// Explored is what came of one checkpoint.
+// Explored is the result of exploring one checkpoint.
 type Explored struct {
 	Node    string
 	Handler string
@@ -39,7 +39,8 @@ type Explored struct {
 	ResidentBytes, OwnBytes int64
 	// Known says which of the failures that were given were there again.
 	Known []bool
-	// BIRD is what there is to say about a session of a BIRD; nil for a handler of Go code. Paths are routes that were tried.
+	// BIRD is set for a session of a BIRD, whose Paths are the routes that were tried. It is nil for a handler of Go
+	// code.
 	BIRD *Probed
 }
 

@@ -14,7 +14,7 @@ const (
 	directive = "a directive of the compiler: "
 )
 
-// unable is why a function cannot have a second body, or "".
+// unable says why a function cannot have a second body, or "".
 func unable(info *types.Info, d *ast.FuncDecl) string {
 	switch {
 	case d.Body == nil:
@@ -35,8 +35,8 @@ func unable(info *types.Info, d *ast.FuncDecl) string {
 	return cmp.Or(recovers(info, d.Body), jumps(d.Body))
 }
 
-// recovers is why a body cannot be moved into a function that its caller calls: recover works only in the function that was
-// deferred (Go specification, Handling panics).
+// recovers says why a body cannot be moved into a function that its caller calls: recover works only in the function
+// that was deferred (Go specification, Handling panics).
 func recovers(info *types.Info, body *ast.BlockStmt) (reason string) {
 	within(body, func(n ast.Node) {
 		if c, ok := n.(*ast.CallExpr); ok {
@@ -48,7 +48,7 @@ func recovers(info *types.Info, body *ast.BlockStmt) (reason string) {
 	return reason
 }
 
-// jumps is why a body cannot be written twice.
+// jumps says why a body cannot be written twice.
 func jumps(body *ast.BlockStmt) (reason string) {
 	within(body, func(n ast.Node) {
 		if b, ok := n.(*ast.BranchStmt); ok && b.Tok == token.GOTO {

@@ -81,7 +81,7 @@ func (w *writer) assign(s *ast.AssignStmt) {
 	}
 }
 
-// operators are those of the assignments that apply one.
+// operators maps assignments with an operator to that operator.
 var operators = map[token.Token]token.Token{
 	token.ADD_ASSIGN: token.ADD, token.SUB_ASSIGN: token.SUB, token.MUL_ASSIGN: token.MUL, token.QUO_ASSIGN: token.QUO, token.REM_ASSIGN: token.REM,
 	token.AND_ASSIGN: token.AND, token.OR_ASSIGN: token.OR, token.XOR_ASSIGN: token.XOR, token.SHL_ASSIGN: token.SHL, token.SHR_ASSIGN: token.SHR,

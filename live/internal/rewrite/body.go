@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// unsupported is why a function keeps its first body only. The writer panics with it.
+// unsupported says why a function keeps its first body only. The writer panics with it.
 type unsupported struct {
 	reason string
 	pos    token.Pos

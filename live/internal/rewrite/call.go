@@ -293,7 +293,7 @@ func (w *writer) loseAll(n ast.Node, v value) {
 	}
 }
 
-// spread is what follows the last argument of a call that has a slice for the variadic parameter.
+// spread returns the suffix of the last argument: "..." in a call that passes a slice for the variadic parameter.
 func spread(c *ast.CallExpr, args []value) string {
 	if c.Ellipsis.IsValid() || len(args) > 0 && args[len(args)-1].spread {
 		return "..."

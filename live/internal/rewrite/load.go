@@ -29,7 +29,7 @@ type Options struct {
 	Out      string         // the folder for the rewritten files
 }
 
-// Result is what was rewritten.
+// Result describes the rewritten packages.
 type Result struct {
 	Overlay  string   // the file for go build -overlay
 	Flags    []string // by which the go command builds what was rewritten
@@ -37,7 +37,7 @@ type Result struct {
 	Packages []Package
 }
 
-// Package is what became of a package.
+// Package describes the result for a package.
 type Package struct {
 	Path      string
 	Functions int            // with literals
@@ -54,7 +54,7 @@ type Left struct {
 	Reason string
 }
 
-// namedByLeave is why a function is left that Options.Leave matches.
+// namedByLeave says why a function is left that Options.Leave matches.
 const namedByLeave = "named by --leave"
 
 // Rewrite loads packages, rewrites them, and writes the overlay.
@@ -154,7 +154,7 @@ func outer(p *packages.Package) bool {
 // generics is the first version of the language that has them.
 const generics = "go1.18"
 
-// refuse is why a package is left alone, or "".
+// refuse says why a package is left alone, or "".
 func refuse(p *packages.Package) string {
 	if len(p.Syntax) == 0 {
 		return "it has no Go files"

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// model is what a function of the standard library does with shadows, where it has no second body that is called: the compiler
-// replaces it by instructions, or it is written in assembly.
+// model describes the effect on shadows of a function of the standard library that has no second body to call, because
+// the compiler replaces it by instructions, or because it is written in assembly.
 type model struct {
 	// result is the shadow of the result.
 	result func(args []value) string

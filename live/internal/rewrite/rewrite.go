@@ -32,7 +32,7 @@ type unit struct {
 	files  []*file
 }
 
-// scope is what is rewritten.
+// scope selects the code to rewrite.
 type scope struct {
 	packages map[string]bool // by path
 	blind    map[string]bool // functions of them, by their full names, whose calls nobody sees: they have no body in Go, or the compiler allows no more in it
@@ -89,7 +89,7 @@ type owner struct {
 	pos      token.Pos
 }
 
-// function is what became of one function or literal.
+// function is the result for one function or literal.
 type function struct {
 	pos    token.Pos
 	name   string

@@ -6,7 +6,7 @@ import (
 	"go/types"
 )
 
-// usage is what a function does with its variables, as far as it decides where their shadows are.
+// usage records how a function uses its variables, as far as that decides where their shadows are.
 type usage struct {
 	info     *types.Info
 	owner    map[types.Object]ast.Node // the function declaration or literal that declares a variable

@@ -42,7 +42,7 @@ type Message struct {
 	Update *bgp.Update // of an UPDATE with AS numbers of four bytes that can be read, or nil
 }
 
-// Reaction is what a router did with a message.
+// Reaction is the reaction of a router to a message.
 type Reaction struct {
 	Status       daemon.Status
 	Signal, Code int                        // see daemon.Outcome
@@ -211,7 +211,7 @@ func (r *Router) Ask(socket, line string) (string, error) {
 // Close ends the copy.
 func (r *Router) Close() error { return r.copy.Close() }
 
-// stream is what is sent to a neighbour: the beginning of a message that is not complete.
+// stream holds the beginning of an incomplete message to a neighbour.
 type stream struct{ rest []byte }
 
 var marker = bytes.Repeat([]byte{0xff}, 16)

@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/shadow"
 )
 
-// Run is what one call of a handler has left.
+// Run is the record of one call of a handler.
 type Run struct {
 	Path     shadow.Path
 	Failures []Failure
@@ -37,7 +37,7 @@ type Finding struct {
 	Paths  int     `json:"paths"` // how many paths gave it
 }
 
-// Result is what a search has found.
+// Result is the result of a search.
 type Result struct {
 	Paths    int       `json:"paths"`
 	Findings []Finding `json:"findings"`
@@ -65,7 +65,7 @@ type Result struct {
 	Taken []uint8 `json:"-"`
 }
 
-// Failure is what the finding is, whatever the inputs: findings with the same one are the same.
+// Failure identifies the finding without its inputs: findings with the same Failure are the same.
 func (f *Finding) Failure() Failure { return Failure{f.What, f.Where} }
 
 // String is a line for people. What a program says of itself does not begin another one.
@@ -89,7 +89,7 @@ func (f *Finding) InputsText() string {
 	return strings.Join(list, " ")
 }
 
-// Values are those of the inputs.
+// Values returns the values of the inputs.
 func (f *Finding) Values() []uint64 {
 	values := make([]uint64, len(f.Inputs))
 	for i, in := range f.Inputs {

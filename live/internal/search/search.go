@@ -101,7 +101,7 @@ func Search(o Options, run func(values []uint64) Run) *Result {
 	return &s.result
 }
 
-// left is why paths may be left although no condition waits to be negated.
+// left says why paths may be left although no condition waits to be negated.
 func (s *searcher) left() string {
 	r := &s.result
 	switch {

@@ -103,7 +103,7 @@ func ordered(t reflect.Type, at unsafe.Pointer, n int) (list []unsafe.Pointer, o
 	return list, true
 }
 
-// bytes are those of the part of a value, or of the string that it is.
+// bytes returns the bytes of a part of a value, or of the string that it is.
 func (f part) bytes(p unsafe.Pointer) string {
 	x := unsafe.Add(p, f.at)
 	if f.typ != nil && f.typ.Kind() == reflect.String {

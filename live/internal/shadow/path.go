@@ -60,7 +60,7 @@ const (
 	TookFalse = 2
 )
 
-// Path is what one run of a handler has left.
+// Path is the record of one run of a handler.
 type Path struct {
 	Inputs   []Input
 	Branches []Branch

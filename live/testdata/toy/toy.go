@@ -8,7 +8,7 @@ type Update struct {
 	Community uint32
 }
 
-// Table is what updates change.
+// Table is the state that updates change.
 type Table struct {
 	accepted int
 	Leaked   bool
@@ -39,7 +39,7 @@ func (r *Routes) Change(peer []byte, prefix, hop uint32) {
 	}
 }
 
-// Rule is what a peer may announce.
+// Rule allows a peer to announce some prefixes.
 type Rule struct {
 	Peer   string
 	Length uint8

@@ -1,6 +1,7 @@
-// Package grpccount counts, in a program in production, what services answer over gRPC, and which answers breach their contracts.
-// It passes every call through and injects nothing. Package grpcfault reads the counts and has a test play what they have. This
-// package imports only gRPC beside the standard library and this project, and not package testing.
+// Package grpccount counts what services answer over gRPC to a program in production, and which answers breach their
+// contracts. It passes every call through and injects nothing. Package grpcfault reads the counts, so that a test
+// injects the same failures. This package imports only the standard library, gRPC and this project, and does not import
+// package testing.
 package grpccount
 
 import (
@@ -18,24 +19,27 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
-// Operation is calls, or streams, that are counted together, and what the service documents about their answers.
+// Operation selects the calls or streams that are counted together, and lists the status codes that the service
+// documents for them.
 type Operation struct {
-	// Name is that of the operation in the counts, such as "charge", and of the Operation of a grpcfault.Method or grpcfault.Stream.
+	// Name identifies the operation in the counts, such as "charge". It matches the Operation of a grpcfault.Method or
+	// grpcfault.Stream.
 	Name string
-	// Method is that of calls, "/shop.Payments/Charge"; all methods of a service, "/shop.Payments/*"; or "*", all. The most specific one counts.
+	// Method is the full name of a method, "/shop.Payments/Charge"; "/shop.Payments/*" for all methods of a service; or
+	// "*" for all. The most specific one applies.
 	Method string
-	// Codes are those that the service documents, beside OK. Others count as breaches, but for Unavailable and DeadlineExceeded,
-	// which clients make of lost calls: where they are not documented, the call is lost.
+	// Codes lists the status codes that the service documents, besides OK. Others count as breaches, except Unavailable
+	// and DeadlineExceeded, which clients report for lost calls: if they are undocumented, the call counts as lost.
 	Codes []codes.Code
 }
 
-// Counter counts calls of operations. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
+// Counter counts calls of operations and serves the counts as JSON (http.Handler). It is safe for concurrent use.
 type Counter struct {
 	all     counts.Counter
 	methods methods.Table[counts.Operation]
 }
 
-// New makes a Counter. It panics at operations that cannot be.
+// New makes a Counter. It panics if an operation is invalid.
 func New(operations ...Operation) *Counter {
 	c := &Counter{all: counts.Counter{By: "grpccount"}, methods: methods.Table[counts.Operation]{}}
 	for _, o := range operations {
@@ -51,7 +55,8 @@ func New(operations ...Operation) *Counter {
 	return c
 }
 
-// UnaryClient intercepts the unary calls of a client, and counts those of the operations. A call that the program itself cancels does not count.
+// UnaryClient intercepts the unary calls of a client and counts the ones that belong to an operation. A call that the
+// program itself cancels does not count.
 func (c *Counter) UnaryClient() grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		err := invoke(ctx, method, req, reply, cc, opts...)
@@ -62,8 +67,8 @@ func (c *Counter) UnaryClient() grpc.UnaryClientInterceptor {
 	}
 }
 
-// StreamClient intercepts the streams of a client, and counts those of the operations, each as one call when it ends. A stream
-// that the program leaves before its end does not count.
+// StreamClient intercepts the streams of a client and counts the ones that belong to an operation, each as one call
+// when it ends. A stream that the program abandons before its end does not count.
 func (c *Counter) StreamClient() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -119,8 +124,8 @@ func count(ctx context.Context, at *counts.Operation, err error) {
 	}
 }
 
-// ServeHTTP answers with the counts so far as JSON (http.Handler).
+// ServeHTTP answers with the counts so far, as JSON (http.Handler).
 func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.all.ServeHTTP(w, r) }
 
-// MarshalJSON gives the counts so far (json.Marshaler).
+// MarshalJSON returns the counts so far (json.Marshaler).
 func (c *Counter) MarshalJSON() ([]byte, error) { return c.all.MarshalJSON() }

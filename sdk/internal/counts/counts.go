@@ -1,6 +1,6 @@
-// Package counts counts what became of the calls of a dependency, in a program in production, and has the form in which it is
-// stored. The packages of sdk that count, such as sdk/httpcount, write it, and those that make faults, such as sdk/httpfault,
-// read it. It imports only the standard library, and not package testing.
+// Package counts counts the outcomes of a dependency's calls in a program in production, and defines the form in which
+// it is stored. The packages of sdk that count, such as sdk/httpcount, write it, and those that make faults, such as
+// sdk/httpfault, read it. It imports only the standard library, and not package testing.
 package counts
 
 import (
@@ -25,7 +25,7 @@ const (
 	maxCodes = 1000
 	// maxCodeBytes is the length of the longest code, which is part of the name of a fault.
 	maxCodeBytes = 40
-	// Other is the code of answers whose own is no word, or one too many.
+	// Other is the code of answers whose own code is not a word, or exceeds the number of codes.
 	Other = "OTHER"
 	// Reply is the code of replies of another type, where these have no code of their own.
 	Reply = "reply"
@@ -46,7 +46,7 @@ type Operation struct {
 	unparsable       map[string]uint64
 }
 
-// Add makes an operation whose answers have these codes by its contract. It panics if it has no name, or that of another one.
+// Add makes an operation whose contract has these codes. It panics if the name is empty or already in use.
 func (c *Counter) Add(name string, documented ...string) *Operation {
 	switch {
 	case name == "":
@@ -71,7 +71,7 @@ func word(code string) bool {
 	return code != "" && len(code) <= maxCodeBytes && strings.Trim(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == ""
 }
 
-// Call counts a call, before what became of it. Without anything else it succeeded.
+// Call counts a call, before its outcome. Without an outcome it succeeded.
 func (o *Operation) Call() { o.calls.Add(1) }
 
 // Lost counts a call without an answer.
@@ -80,10 +80,10 @@ func (o *Operation) Lost() { o.lost.Add(1) }
 // Cut counts an answer that ended in its middle.
 func (o *Operation) Cut() { o.cut.Add(1) }
 
-// Answer counts an answer that is no success: a failure if its code is documented, and else a breach.
+// Answer counts an answer other than success: a failure if its code is documented, otherwise a breach.
 func (o *Operation) Answer(code string) { o.add(o.answers, code) }
 
-// Unparsable counts an answer that has not the form that the contract gives to those of this code.
+// Unparsable counts an answer that lacks the form that the contract prescribes for its code.
 func (o *Operation) Unparsable(code string) { o.add(o.unparsable, code) }
 
 // Documents reports whether the contract has answers of a code.
@@ -98,12 +98,13 @@ func (o *Operation) add(to map[string]uint64, code string) {
 	to[code]++
 }
 
-// Counts are what was counted, by the names of operations.
+// Counts holds the counts of each operation, by its name.
 type Counts struct {
 	Operations map[string]Count `json:"operations"`
 }
 
-// Count is what became of the calls of an operation since the program's start. Calls that are in none of the rest succeeded.
+// Count counts the calls of an operation since the program started, by outcome. Calls that are not lost, failures or
+// breaches succeeded.
 type Count struct {
 	Calls    uint64            `json:"calls"`
 	Lost     uint64            `json:"lost"`     // without an answer, such as at a connection that ends
@@ -139,7 +140,7 @@ func (o *Operation) count() Count {
 			n.Breaches.Codes[code] = k
 		}
 	}
-	n.Calls = o.calls.Load() // last: a call is counted before what became of it
+	n.Calls = o.calls.Load() // last: a call is counted before its outcome
 	return n
 }
 

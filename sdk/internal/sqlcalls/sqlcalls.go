@@ -32,16 +32,16 @@ var Answering = []Operation{Begin, Prepare, Exec, Query, Commit}
 // Of is the operation with a name, or -1.
 func Of(name string) Operation { return Operation(slices.Index(Names[:], name)) }
 
-// Names are those of the operations.
+// Names holds the names of the operations.
 var Names = [Operations]string{"connect", "ping", "begin", "prepare", "exec", "query", "rows", "commit", "rollback"}
 
-// Around is what is put around the calls of a connector.
+// Around wraps the connections that a connector makes.
 type Around interface {
 	// Connect makes a connection by open, and gives what is put around its calls.
 	Connect(ctx context.Context, open func(context.Context) (driver.Conn, error)) (driver.Conn, Calls, error)
 }
 
-// Calls is what is put around the calls of a connection.
+// Calls wraps the calls of one connection.
 type Calls interface {
 	// Call makes a call, whose effect is do.
 	Call(ctx context.Context, c *Conn, o Operation, do func(context.Context) error) error

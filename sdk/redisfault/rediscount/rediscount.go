@@ -1,6 +1,7 @@
-// Package rediscount counts, in a program in production, what a server of Redis answers to go-redis, and which answers breach its
-// contract. It passes every command through and injects nothing. Package redisfault reads the counts and has a test play what
-// they have. This package imports only go-redis beside the standard library and this module, and not package testing.
+// Package rediscount counts what a Redis server answers to go-redis in a program in production, and which answers
+// breach its contract. It passes every command through and injects nothing. Package redisfault reads the counts, so
+// that a test injects the same failures. This package imports only the standard library, go-redis and this project, and
+// does not import package testing.
 package rediscount
 
 import (
@@ -17,17 +18,20 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/redisfault/internal/redisclient"
 )
 
-// Operation is commands that are counted together, and the errors that the server documents for them.
+// Operation selects the commands that are counted together, and lists the errors that the server documents for them.
 type Operation struct {
-	// Name is that of the operation in the counts, such as "write", and of the Operation of a redisfault.Command. "pipeline" and "transaction" are taken.
+	// Name identifies the operation in the counts, such as "write". It matches the Operation of a redisfault.Command.
+	// "pipeline" and "transaction" are reserved.
 	Name string
-	// Commands are the names of the commands in small letters, such as "set"; none stands for all others.
+	// Commands lists the names of the commands in lower case, such as "set". An empty list stands for all commands that
+	// no other operation lists.
 	Commands []string
-	// Codes are the errors that the server documents, such as "LOADING". Errors with other codes count as breaches, and those without one as the code OTHER.
+	// Codes lists the errors that the server documents, such as "LOADING". Errors with other codes count as breaches,
+	// and errors without a code as the code OTHER.
 	Codes []string
 }
 
-// Counter counts commands. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
+// Counter counts commands and serves the counts as JSON (http.Handler). It is safe for concurrent use.
 type Counter struct {
 	all                   counts.Counter
 	commands              map[string]*counts.Operation
@@ -35,7 +39,7 @@ type Counter struct {
 	pipeline, transaction *counts.Operation
 }
 
-// New makes a Counter. It panics at operations that cannot be.
+// New makes a Counter. It panics if an operation is invalid.
 func New(operations ...Operation) *Counter {
 	c := &Counter{all: counts.Counter{By: "rediscount"}, commands: map[string]*counts.Operation{}}
 	c.pipeline, c.transaction = c.all.Add("pipeline"), c.all.Add("transaction")
@@ -56,15 +60,15 @@ func New(operations ...Operation) *Counter {
 	return c
 }
 
-// Hook is for AddHook of a client. Calls are counted above the client's own tries. A command of a pipeline counts for its
-// operation where the server has answered it; the pipeline or transaction as a whole is a call of the operation that is named so,
-// and lost if its connection ended. A call that the program itself cancels does not count, nor what the client does to set up a
-// connection.
+// Hook returns a hook for a client's AddHook. It counts a call once, however often the client retries it. A command of
+// a pipeline counts for its operation if the server has answered it. The pipeline or transaction as a whole counts as a
+// call of the operation "pipeline" or "transaction", lost if its connection ended. Calls that the program itself
+// cancels do not count, nor do the commands with which the client sets up a connection.
 func (c *Counter) Hook() redis.Hook { return hook{c} }
 
 type hook struct{ *Counter }
 
-// DialHook makes a connection (redis.Hook).
+// DialHook implements redis.Hook.
 func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook makes a command (redis.Hook).
@@ -124,7 +128,7 @@ func own(ctx context.Context, err error) bool {
 	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, redis.ErrClosed))
 }
 
-// count counts what became of a command, which itself is counted.
+// count counts the outcome of a command that has itself been counted.
 func count(at *counts.Operation, err error) {
 	switch {
 	case err == nil || errors.Is(err, redis.Nil) || errors.Is(err, redis.TxFailedErr): // no error of the server
@@ -154,8 +158,8 @@ func lost(err error) bool {
 	return err != nil && !replied && !mistyped(err)
 }
 
-// ServeHTTP answers with the counts so far as JSON (http.Handler).
+// ServeHTTP answers with the counts so far, as JSON (http.Handler).
 func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.all.ServeHTTP(w, r) }
 
-// MarshalJSON gives the counts so far (json.Marshaler).
+// MarshalJSON returns the counts so far (json.Marshaler).
 func (c *Counter) MarshalJSON() ([]byte, error) { return c.all.MarshalJSON() }

@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
 )
 
-// Map is sync.Map. It ranges over keys in the order in which they came.
+// Map is sync.Map. It ranges over keys in the order in which they were added.
 type Map struct {
 	mu    std.Mutex
 	of    map[any]*entry
@@ -128,7 +128,7 @@ func (m *Map) Clear() {
 	m.of, m.order = nil, nil
 }
 
-// Range calls f for the keys that are there at its beginning, and not deleted meanwhile, until f returns false.
+// Range calls f for each key that existed when it started and has not been deleted meanwhile, until f returns false.
 func (m *Map) Range(f func(key, value any) bool) {
 	points.Switch()
 	m.mu.Lock()

@@ -6,10 +6,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
 )
 
-// Pool is sync.Pool. In a world it is a stack that loses nothing during a run and is empty at its beginning, so that a run does not depend on the garbage
-// collector or on earlier runs.
+// Pool is sync.Pool. In a world it is a stack that loses nothing during a run and starts empty, so that a run does not
+// depend on the garbage collector or on earlier runs.
 type Pool struct {
-	// New makes a value when the pool has none.
+	// New makes a value when the pool is empty.
 	New func() any
 
 	mu   std.Mutex
@@ -17,7 +17,7 @@ type Pool struct {
 	list []any
 }
 
-// Get takes the value that was put last, or else one of New.
+// Get removes and returns the value that was put last, or calls New.
 func (p *Pool) Get() any {
 	points.Switch()
 	if v := p.take(); v != nil || p.New == nil {
@@ -39,7 +39,7 @@ func (p *Pool) take() any {
 	return v
 }
 
-// Put gives a value to the pool.
+// Put adds a value to the pool.
 func (p *Pool) Put(v any) {
 	points.Switch()
 	if v == nil {
@@ -51,7 +51,7 @@ func (p *Pool) Put(v any) {
 	p.list = append(p.list, v)
 }
 
-// enter empties the pool if its values are those of another run.
+// enter empties the pool if its values belong to another run.
 func (p *Pool) enter() {
 	var run any
 	if t := points.Here(); t != nil {

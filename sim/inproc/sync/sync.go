@@ -1,8 +1,9 @@
-// Package sync stands in for the package sync of Go in code that worlds of package inproc run: each of its operations is a moment at which the tape may
-// let other goroutines of the world run, and a goroutine that waits for a lock lets the world go on.
+// Package sync stands in for the package sync of Go in code that worlds of package inproc run: at each of its
+// operations the tape may let other goroutines of the world run, and a goroutine that waits for a lock lets the world
+// continue.
 //
-// Users do not import it. `bloodhound test --actor-mode --switches` builds packages with it in the place of sync, and its room atomic in that of
-// sync/atomic. Outside of worlds it does what sync does.
+// Users do not import it. `bloodhound test --actor-mode --switches` builds packages with it instead of sync, and with
+// its package atomic instead of sync/atomic. Outside of worlds it does what sync does.
 //
 // docs/reference/inproc.md is the manual.
 package sync
@@ -18,7 +19,7 @@ import (
 
 func init() { points.Linked = true }
 
-// Built notes of what copies a program was built. Files that were rewritten call it.
+// Built records the copies from which a program was built. Rewritten files call it.
 func Built(manifest string) bool {
 	points.Manifests[manifest] = true
 	return true
@@ -92,7 +93,7 @@ func (m *Mutex) Unlock() {
 	unlocked(unsafe.Pointer(m), owner)
 }
 
-// RWMutex is sync.RWMutex: a reader that comes while a writer waits goes behind it.
+// RWMutex is sync.RWMutex: a reader that arrives while a writer waits queues behind it.
 type RWMutex struct {
 	std     std.RWMutex
 	owner   points.Thread // that writes; guarded by std
@@ -190,7 +191,7 @@ func (wg *WaitGroup) Wait() {
 	}
 }
 
-// Go calls f in a goroutine of its own, for which Wait waits.
+// Go calls f in a new goroutine, for which Wait waits.
 func (wg *WaitGroup) Go(f func()) {
 	wg.Add(1)
 	Go(func() {
@@ -232,10 +233,10 @@ func (c *Cond) Wait() {
 	c.L.Lock()
 }
 
-// Signal ends one wait: that which began first.
+// Signal wakes the goroutine that has waited longest.
 func (c *Cond) Signal() { c.wake(1) }
 
-// Broadcast ends all waits.
+// Broadcast wakes all waiting goroutines.
 func (c *Cond) Broadcast() { c.wake(-1) }
 
 func (c *Cond) wake(n int) {

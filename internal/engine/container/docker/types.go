@@ -2,7 +2,7 @@ package docker
 
 // The names of fields are those of the API.
 
-// Container is what a container is created from (ContainerCreate).
+// Container describes a container to create (ContainerCreate).
 type Container struct {
 	Image        string
 	Entrypoint   []string
@@ -67,12 +67,12 @@ type Mount struct {
 	TmpfsOptions  *TmpfsOptions  `json:",omitempty"`
 }
 
-// VolumeOptions are those of a Mount of the type volume.
+// VolumeOptions configures a Mount of the type volume.
 type VolumeOptions struct {
 	NoCopy bool
 }
 
-// TmpfsOptions are those of a Mount of the type tmpfs.
+// TmpfsOptions configures a Mount of the type tmpfs.
 type TmpfsOptions struct {
 	SizeBytes int64 `json:",omitempty"`
 	Mode      int64 `json:",omitempty"`
@@ -98,7 +98,7 @@ type IPAMConfig struct {
 	IPv6Address string `json:",omitempty"`
 }
 
-// Network is what a network is created from.
+// Network describes a network to create.
 type Network struct {
 	Name       string
 	Driver     string
@@ -119,7 +119,7 @@ type Subnet struct {
 	Gateway string `json:",omitempty"`
 }
 
-// Volume is what a volume is created from.
+// Volume describes a volume to create.
 type Volume struct {
 	Name       string
 	Driver     string
@@ -138,7 +138,7 @@ type Exec struct {
 	WorkingDir   string `json:",omitempty"`
 }
 
-// Inspected is what the container engine asks about a container.
+// Inspected holds the fields that the engine reads when it inspects a container.
 type Inspected struct {
 	State struct {
 		Status    string

@@ -32,7 +32,7 @@ const (
 	exitFailed = 2
 )
 
-// Order is what a keeper is to do. Of what follows ID, one is set.
+// Order tells a keeper to do one thing: exactly one field after ID is set.
 type Order struct {
 	ID int `json:"id"`
 	// Make makes folders.
@@ -108,7 +108,8 @@ type Signal struct {
 	Line string `json:"line"` // for the program's standard input
 }
 
-// Sign is what a launcher reports: a line of output, a line that the program wrote to its standard input, which is a socket, or how it ended.
+// Sign is a report of a launcher: a line of output, a line that the program wrote to its standard input, which is a
+// socket, or how the program ended.
 type Sign struct {
 	Stream string `json:"stream,omitempty"` // stdout, stderr or answer
 	Text   string `json:"text,omitempty"`

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network is what a keeper does to the network that it is in. Rules of a table of nftables lose packets, or choose the class of a queueing
-// discipline by the priority of a packet, and count them; their user data is the key of an order.
+// network holds a keeper's changes to its own network. Rules in a table of nftables drop packets, or choose the class
+// of a queueing discipline by a packet's priority, and count them. Their user data is the key of an order.
 type network struct {
 	table  *nftables.Table
 	chains map[chainName]*nftables.Chain
@@ -33,7 +33,7 @@ const (
 	leaving  chainName = "leaving"  // chooses classes
 )
 
-// million is what rates are parts of.
+// million is the denominator of rates.
 const million = 1_000_000
 
 func newNetwork() *network {

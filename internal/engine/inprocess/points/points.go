@@ -27,7 +27,7 @@ type Thread interface {
 // Linked reports whether a part of this program was built with the stand-ins. Their package sets it.
 var Linked bool
 
-// threads are those of all runs, by the goroutine that each has for itself.
+// threads holds the threads of all runs, by their goroutines. No two share one.
 var (
 	count   atomic.Int64
 	mu      sync.RWMutex

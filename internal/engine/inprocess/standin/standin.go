@@ -39,7 +39,7 @@ var standIns = map[string]string{
 // goName is the name by which a rewritten file imports the package that starts goroutines.
 const goName = "bloodhoundSync"
 
-// Result is what was written.
+// Result describes the written copies.
 type Result struct {
 	Overlay         string // the file for -overlay
 	Packages, Files int    // that have copies

@@ -155,7 +155,7 @@ func asVersion3(data []byte) []byte {
 	return data
 }
 
-// unwind is what the file says of the frame at an address, nil if nothing.
+// unwind returns the file's unwind information for the frame at an address, or nil.
 func (m *module) unwind(at uint64) *frame.FrameDescriptionEntry {
 	fde, err := m.entries.FDEForPC(at)
 	if err != nil {

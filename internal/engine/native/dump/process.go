@@ -28,7 +28,7 @@ type Thread struct {
 	Executed bool
 }
 
-// Page is what is known of a page of memory without reading it.
+// Page says where the content of a page of memory comes from, as far as is known without reading it.
 type Page uint8
 
 const (

@@ -184,7 +184,7 @@ func (w *walker) up(regs *frameRegs, exact bool) (next frameRegs, interrupted, o
 	return w.byPointer(regs, exact)
 }
 
-// sigreturn is what C libraries and Go's runtime have a signal handler return to: mov $15,%rax; syscall.
+// sigreturn lists the code to which C libraries and Go's runtime return from a signal handler: mov $15,%rax; syscall.
 var sigreturn = [][]byte{{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}}
 
 func (w *walker) returnsFromSignal(pc uint64) bool {

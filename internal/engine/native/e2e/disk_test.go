@@ -131,7 +131,7 @@ func TestAcknowledgedCommits(t *testing.T) {
 	}
 }
 
-// exploreDocument is what the tests read of `explore --json`.
+// exploreDocument holds the fields of `explore --json` that the tests read.
 type exploreDocument struct {
 	Error, Judgement string
 	Campaign         struct {

@@ -65,7 +65,7 @@ var bases = map[string]func(testing.TB) v1.Image{
 	},
 }
 
-// userland is what images of distributions have, as far as Dockerfiles use it.
+// userland makes the root of an image of a distribution, with the programs that the Dockerfiles use.
 func userland(t testing.TB) *imagetest.Root {
 	r := imagetest.Shell(t)
 	for _, p := range []string{"env", "mv", "cp", "ln", "touch", "true", "test", "sed", "grep", "uname", "dirname", "basename", "id"} {

@@ -331,7 +331,7 @@ func onServerPath(program string) bool {
 	return err == nil
 }
 
-// runDocument is what the test reads of `run --json`.
+// runDocument holds the fields of `run --json` that the tests read.
 type runDocument struct {
 	Judgement string `json:"judgement"`
 	Run       struct {
@@ -349,7 +349,7 @@ type runDocument struct {
 	} `json:"run"`
 }
 
-// verifyDocument is what the test reads of `verify --json`.
+// verifyDocument holds the fields of `verify --json` that the tests read.
 type verifyDocument struct {
 	Judgement  string          `json:"judgement"`
 	Hash       string          `json:"hash"`

@@ -87,7 +87,7 @@ func (s *scarce) become(t *testing.T) {
 	}
 }
 
-// campaign is what a test reads of `explore --json`, and its notes.
+// campaign holds the fields of `explore --json` that the tests read, and the campaign's notes.
 type campaign struct {
 	code     int
 	notes    string
@@ -130,7 +130,7 @@ func (s *scarce) explore(t *testing.T, limits string, flags ...string) *campaign
 	return r
 }
 
-// judgement is what a campaign has found, however its runs were made.
+// judgement describes the findings of a campaign, without the ways in which its runs were made.
 func (c *campaign) judgement() string {
 	d := &c.document.Campaign
 	return fmt.Sprintf("exit code %d, %d runs, %d violated, %d lost, %d events, %+v, %s", c.code, d.Runs, d.Violated, d.LostRuns,
@@ -177,7 +177,7 @@ func TestLimitsOfSnapshots(t *testing.T) {
 	}
 }
 
-// unlimited is what a campaign without limits finds: some runs crash. Snapshots make no difference.
+// unlimited runs a campaign without limits: some of its runs crash, with and without snapshots.
 func (s *scarce) unlimited(t *testing.T) *campaign {
 	t.Helper()
 	c, boot := s.explore(t, ""), s.explore(t, "", "--from-boot")

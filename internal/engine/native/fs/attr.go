@@ -2,7 +2,7 @@ package fs
 
 import "github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 
-// Attr is what stat(2) and statx(2) report.
+// Attr holds the results of stat(2) and statx(2).
 type Attr struct {
 	Inode    InodeID
 	Dev      uint64
@@ -147,7 +147,7 @@ func (s *State) Utimens(env *Env, id InodeID, atime TimeChange, atimeNs int64, m
 	return errno.OK
 }
 
-// Statfs is what statfs(2) reports, in blocks of 4096 bytes.
+// Statfs holds the results of statfs(2), in blocks of 4096 bytes.
 type Statfs struct {
 	Type                        int64
 	Blocks, Free, Files, FFree  int64

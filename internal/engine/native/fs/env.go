@@ -2,7 +2,7 @@ package fs
 
 import "github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 
-// Env is what a call may see and do outside the State.
+// Env gives a call its access to the world outside the State.
 type Env struct {
 	NowNs int64 // CLOCK_REALTIME of the node, ns since 1970
 	Cred  Cred
@@ -51,7 +51,7 @@ type Base interface {
 	ReadAt(layer int, path string, p []byte, off int64) (int, errno.Errno)
 }
 
-// BaseAttr is what a lower layer reports about a name.
+// BaseAttr holds the attributes of a name in a lower layer.
 type BaseAttr struct {
 	Mode     uint32 // type and permissions
 	UID, GID int

@@ -27,7 +27,7 @@ const (
 	PosixMinimal
 )
 
-// Journal is what a node's disk has not made durable yet. It notes nothing until it is On.
+// Journal holds the changes that a node's disk has not made durable yet. It records nothing unless it is On.
 type Journal struct {
 	On      bool
 	Profile Profile
@@ -58,7 +58,7 @@ const (
 	SizeChange // a truncation, a hole, an allocation
 )
 
-// Attributes are those of an inode before a change.
+// Attributes holds the attributes of an inode before a change.
 type Attributes struct {
 	Mode     uint32
 	UID, GID int
@@ -72,7 +72,7 @@ type Flush struct {
 	Inode InodeID
 }
 
-// Unsynced is what is not durable of a regular file.
+// Unsynced holds the changes of a regular file that are not durable.
 type Unsynced struct {
 	// Pages are the earlier contents of pages, oldest first; the first is what the disk has.
 	Pages map[int64][]OldPage

@@ -14,7 +14,8 @@ import (
 // names it among all that this power loss decides.
 type Choose func(what string, n uint64) uint64
 
-// Lost is what an inode would have without a power loss. The first program that looks at it has noticed the loss.
+// Lost lists the parts of an inode that a power loss changed. The first program that looks at one of them has noticed
+// the loss.
 type Lost struct {
 	ID    int            // of the power loss
 	Pages map[int64]bool // of a file, those with other bytes
@@ -68,7 +69,7 @@ func (s *State) Missing(id InodeID, loss int, from, to int64) {
 	}
 }
 
-// Loss is what a power loss has taken from a file, or from a folder.
+// Loss describes the damage of a power loss to a file or a folder.
 type Loss struct {
 	Inode InodeID
 	Pages []int64  // of a file: the numbers of those that have other bytes, ascending
@@ -226,7 +227,7 @@ const (
 	waysToLose // how many there are
 )
 
-// sectorBytes is what a disk writes as one.
+// sectorBytes is the unit that a disk writes atomically.
 const sectorBytes = 512
 
 // loseData chooses what the disk has of a file's pages and of its size. cut is the last change of metadata that is

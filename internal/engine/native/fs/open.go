@@ -6,7 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
-// Opened is what Open gives. The inode has a reference, to be given back by Unref.
+// Opened is the result of Open. It holds a reference to the inode; release it by Unref.
 type Opened struct {
 	Inode InodeID
 	File  int64 // as in Place: an open file of the caller's own; there is no reference then

@@ -66,7 +66,8 @@ func (s *State) at(id InodeID) *Inode {
 	return s.Inodes[id]
 }
 
-// MountIndex is which of Mounts an inode lies on. Of a volume that the node has mounted twice, it is one that can be written.
+// MountIndex returns the index in Mounts of the mount that an inode lies on. If the node has mounted a volume twice, it
+// prefers a writable mount.
 func (s *State) MountIndex(in *Inode) int {
 	if in.Mount >= 0 {
 		return in.Mount

@@ -48,7 +48,7 @@ type State struct {
 	common *Shared // nil if nodes share none
 }
 
-// Config is what a node's file system is made from.
+// Config describes the file system of a node before it starts.
 type Config struct {
 	// StartNs is CLOCK_REALTIME when the node starts: the time of everything that has no other, ns since 1970.
 	StartNs int64
@@ -284,8 +284,9 @@ func (s *State) Name(id InodeID) string {
 	return b.String()
 }
 
-// Below is what a path of the tree is called by a process whose root directory is another one than the tree's (chroot(2)); 0 is
-// the tree's. A path that does not lie below that directory stays as it is, and inside is false.
+// Below returns the name of a path of the tree as a process sees it whose root directory differs from the tree's
+// (chroot(2)); a root of 0 is the tree's. A path that does not lie below that directory stays as it is, and inside is
+// false.
 func (s *State) Below(root InodeID, name string) (seen string, inside bool) {
 	if root == 0 || root == rootInode {
 		return name, true

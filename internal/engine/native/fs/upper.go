@@ -59,7 +59,7 @@ type upper struct {
 	seen  map[InodeID]string // files with several names, by the first of them
 }
 
-// base is what the layer has at a path.
+// base returns the layer's attributes of a path, and whether the layer has the path.
 func (w *upper) base(path string) (BaseAttr, bool) {
 	if w.layer == NoLayer {
 		return BaseAttr{}, false

@@ -147,7 +147,7 @@ func (w *walker) root(at *Inode) (*Inode, errno.Errno) {
 	return root, errno.OK
 }
 
-// up is what .. means.
+// up resolves .. in a directory.
 func (w *walker) up(at *Inode) (*Inode, errno.Errno) {
 	if at == w.top {
 		switch {

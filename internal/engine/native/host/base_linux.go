@@ -22,7 +22,7 @@ import (
 // maxOpenBase bounds how many base files a node's Base keeps open.
 const maxOpenBase = 1024
 
-// Layer is what lies underneath a part of a node's tree: a folder or file of the machine, or the tree of an image, whose
+// Layer is the source of a part of a node's tree: a folder or file of the machine, or the tree of an image, whose
 // contents are files of the machine.
 type Layer struct {
 	Path string // absolute, for a folder or file

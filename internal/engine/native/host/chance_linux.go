@@ -361,7 +361,7 @@ func (t *thread) pokeByte(word []byte, at uint64, v byte) bool {
 	return ptrace(unix.PTRACE_POKETEXT, t.tid, uintptr(place), uintptr(binary.LittleEndian.Uint64(word))) == 0
 }
 
-// Mark is what the breakpoints of a run are.
+// Mark returns the instruction byte of the run's breakpoints.
 func (m *Machine) Mark() byte {
 	if m.Contrast {
 		return hlt

@@ -152,7 +152,7 @@ func (c *Checkpoint) leave() {
 	c.executed, c.points = c.Executed(), c.Points()
 }
 
-// Points are those of each of Watched.
+// Points returns the points of each entry of Watched.
 func (c *Checkpoint) Points() (list []Points) {
 	if c.Tracer.current != c {
 		return slices.Clone(c.points)

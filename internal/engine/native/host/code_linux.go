@@ -129,7 +129,7 @@ const (
 	maxIdleBytes  = 1 << 30
 )
 
-// copies are what this process has of programs: analyses by file, and copies that no run uses.
+// copies holds this process' knowledge of programs: analyses by file, and copies that no run uses at present.
 var copies struct {
 	sync.Mutex
 	known   map[fileKey]analysis
@@ -227,7 +227,7 @@ func Watch(fd int, watch *code.Watch, held []*Watched, mark byte) (w *Watched, d
 	return w, a.digest, nil
 }
 
-// Digest is that of an open file.
+// Digest returns the digest of an open file.
 func Digest(fd int) (string, error) {
 	key, err := keyOf(fd)
 	if err != nil {
@@ -326,7 +326,7 @@ type codeMap struct {
 	file     *Watched
 }
 
-// codeMaps are those of one address space. Threads and vfork children share them.
+// codeMaps lists the maps of code in one address space. Threads and vfork children share them.
 type codeMaps struct{ list []codeMap }
 
 // maxCodeMaps bounds what is known of an address space. The newest are kept: programs map what they have unmapped anew.
@@ -500,7 +500,7 @@ func (m *Machine) mapsCopy(t *thread, at uint64) bool {
 	return false
 }
 
-// copyName is what copies are called in maps.
+// copyName is the name of copies in maps.
 const copyName = "bloodhound-code"
 
 // unbroken puts the file's bytes over breakpoints in what was read of a process' memory.

@@ -26,7 +26,7 @@ import (
 // that is cleared at a thread's end are no state of real threads: the engine answers the calls that set them. Maps of memfds that
 // the world may write to lead to the memfds of the copy.
 
-// noCopy is why a world cannot be copied as it stands.
+// noCopy says why a world cannot be copied as it stands.
 func noCopy(reason string) error { return errors.New("cannot copy a world: " + reason) }
 
 // Fork copies what is real of a world. The copy's threads stand where the original's do, which goes on as if nothing had happened.
@@ -366,7 +366,7 @@ type page struct {
 	data [pageSize]byte
 }
 
-// privatePages are those of a private map of a file that are the process' own.
+// privatePages returns the pages of a private map of a file that have become the process' own.
 func (t *thread) privatePages(m *machine.RealMap) (list []page, err error) {
 	if m.Shared {
 		return nil, nil

@@ -40,7 +40,7 @@ func takeCPUID() { setCPUID(1) }
 
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
-// identity is what a cpuid instruction gives: EAX, EBX, ECX, EDX.
+// identity is the result of a cpuid instruction: EAX, EBX, ECX, EDX.
 type identity [4]uint32
 
 // maxIdentities bounds how many answers of cpuid a machine keeps.

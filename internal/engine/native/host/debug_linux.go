@@ -23,7 +23,7 @@ import (
 // traps are the breakpoints that lie in one address space: the bytes that they hide, by address. Threads and vfork children share them.
 type traps struct {
 	hidden map[uint64]byte
-	// pages are those that became the process' own by breakpoints: what changes in the file does not show there.
+	// pages holds the pages that breakpoints made private to the process: changes of the file do not show there.
 	pages map[uint64]bool
 }
 

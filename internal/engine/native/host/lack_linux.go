@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
-// remedies are what to do where this machine, or a limit of the user, does not give what a world needs.
+// remedies tells the user what to do if this machine, or one of the user's limits, does not give a world what it needs.
 var remedies = []struct {
 	errno  syscall.Errno
 	remedy string

@@ -28,7 +28,7 @@ const pageSize = 4096
 
 var protections = map[elf.ProgFlag]uint64{elf.PF_R: unix.PROT_READ, elf.PF_W: unix.PROT_WRITE, elf.PF_X: unix.PROT_EXEC}
 
-// headers are what a program file says about itself.
+// headers holds the headers of a program file.
 type headers struct {
 	elf.Header64
 	progs []elf.Prog64
@@ -62,7 +62,7 @@ func readHeaders(fd int) (*headers, syscall.Errno) {
 // Interpreter is the function of that name.
 func (m *Machine) Interpreter(fd int) (string, syscall.Errno) { return Interpreter(fd) }
 
-// Interpreter is what a program file names in PT_INTERP, or nothing.
+// Interpreter returns the interpreter that a program file names in PT_INTERP, or "".
 func Interpreter(fd int) (string, syscall.Errno) {
 	h, errno := readHeaders(fd)
 	if errno != 0 {
@@ -93,7 +93,7 @@ func (m *Machine) SameFile(fd int, path string) bool {
 // RealName is the function of that name.
 func (m *Machine) RealName(fd int) string { return RealName(fd) }
 
-// RealName is what /proc/PID/maps of this machine calls an open file.
+// RealName returns the name of an open file in /proc/PID/maps of this machine.
 func RealName(fd int) string {
 	name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil {

@@ -84,7 +84,8 @@ type Machine struct {
 	let        func(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr) // letAndReceive
 	status     int32
 
-	// Stops is why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
+	// Stops says why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they
+	// do.
 	Stops string
 
 	vdsoAround [2]uint64 // how far the real vDSO and its data reach below and above the address that programs get for it
@@ -102,7 +103,7 @@ type Machine struct {
 	sparing  map[filePlace]int // steps that threads have taken where instructions are spared a breakpoint
 	// Debugger holds threads within their turns, if not nil.
 	Debugger machine.Debugger
-	// TrapsRefused is why the traps that it wants could not be set.
+	// TrapsRefused says why the traps that it wants could not be set.
 	TrapsRefused error
 	// Random fills a buffer from a thread's stream of random bytes.
 	Random func(id ThreadID, b []byte)
@@ -118,7 +119,7 @@ type Machine struct {
 	Barred func(id ThreadID, addr, size uint64, by machine.Access) machine.Admission
 	// Lack notes what the machine does not give; it may be nil.
 	Lack *Lack
-	// Slow is why stops may cost twice as much as they could, or nil.
+	// Slow says why stops may cost twice as much as they could, or nil.
 	Slow error
 }
 

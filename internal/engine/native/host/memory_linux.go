@@ -52,7 +52,7 @@ func (m *Machine) LimitMemory(bytes int64, blobs *Blobs) {
 // Due reports, now and then, that it is time to look at what lies outside the world.
 func (m *Machine) Due() bool { return m.watch.due.Load() && m.watch.due.Swap(false) }
 
-// holding is what a world takes of the machine's memory, in bytes.
+// holding measures the memory of the machine that a world takes, in bytes.
 type holding struct {
 	own    int64 // its processes' own, and by how much this process has grown
 	blobs  int64 // the files that it has written, and what its processes share
@@ -86,7 +86,7 @@ func (m *Machine) Held(exactly bool) int64 {
 	return h.bytes()
 }
 
-// kernelStackBytes is what the kernel takes for the stack of a thread.
+// kernelStackBytes is the size of the kernel's stack of a thread.
 const kernelStackBytes = 16 << 10
 
 // Bytes is how much memory of the machine the world has, of what it shares with other worlds in parts.
@@ -216,7 +216,7 @@ func decimal(text []byte) (n int64, rest []byte) {
 	return n, text[i:]
 }
 
-// seen is what the world held when it was measured last, and what the machine had then.
+// seen is the last measurement: what the world held, and the machine's totals.
 type seen struct {
 	holding
 	machine machineBytes

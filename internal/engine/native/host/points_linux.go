@@ -21,7 +21,7 @@ type pointBits struct {
 	lifted blocks.List // of those that are laid: where a thread has been in this turn
 }
 
-// Points are those of a copy as data.
+// Points holds the points of a copy as plain data.
 type Points struct{ Laid, Lifted blocks.List }
 
 // Points are where points lie now.
@@ -102,7 +102,7 @@ func (w *Watched) Candidates(by uint64, n int) []uint32 {
 	return slices.Compact(list)
 }
 
-// othersPart is which part of the candidates lies in functions that are not the program's own.
+// othersPart is the divisor of the share of candidates in functions that are not the program's own.
 const othersPart = 16
 
 // Address implements machine.Code.

@@ -373,7 +373,7 @@ func (m *Machine) whole(t *thread) bool {
 	return m.readAt(t, t.gadget, code[:]) == len(code) && code == [2]byte{0x0f, 0x05}
 }
 
-// unloadable is what Linux ends such a process by (force_fatal_sig in exec.c).
+// unloadable returns the stop with which Linux ends a process that it cannot load (force_fatal_sig in exec.c).
 func unloadable() *machine.Stop {
 	const byKernel = 0x80 // SI_KERNEL
 	s := &machine.Stop{Kind: machine.StopSignal, Signal: int(unix.SIGSEGV)}

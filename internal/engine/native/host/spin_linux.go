@@ -22,7 +22,7 @@ import (
 // loop, always the same, and the run repeats. A thread whose registers or memory change from round to round (it
 // counts, say) is in none.
 
-// spinLoop is what is known of a thread that was found in a spin loop.
+// spinLoop describes a thread that was found in a spin loop.
 type spinLoop struct {
 	at     machine.Regs // where it is stopped
 	length int          // in instructions
@@ -285,8 +285,8 @@ func register(r *machine.Regs, reg x86asm.Reg) uint64 {
 	return 0
 }
 
-// remembered is what a thread keeps beside its general registers: the floating-point and vector registers, and the
-// contents of places.
+// remembered returns the state of a thread beyond its general registers: the floating-point and vector registers, and
+// the contents of places.
 func (m *Machine) remembered(t *thread, places map[uint64]bool) []byte {
 	kept := make([]byte, 1<<14)
 	area := unix.Iovec{Base: &kept[0], Len: uint64(len(kept))}

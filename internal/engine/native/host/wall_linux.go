@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Walls are what the machine adds to the engine's own containment, for the case that a program gets past that. They hold for the OS
-// thread that owns a machine and for all processes of its world, for ever.
+// Walls describes the machine's own protections, in case a program escapes the engine's containment. They hold forever,
+// for the OS thread that owns a machine and for all processes of its world.
 type Walls struct {
 	Landlock int   // the version of Landlock's interface that is in force (landlock(7)), 0 for none
 	Why      error // why there is no Landlock
@@ -80,7 +80,7 @@ const (
 	readOnlyFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 )
 
-// ownReads are what the thread itself reads of the machine, beside the files of nodes.
+// ownReads lists the paths of the machine that the thread itself reads, besides the files of nodes.
 var ownReads = []string{"/proc", "/sys/devices/system/cpu"}
 
 // landlockRuleset is struct landlock_ruleset_attr (linux/landlock.h). Older interfaces know the beginning of the structure.

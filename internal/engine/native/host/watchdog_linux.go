@@ -68,7 +68,7 @@ const (
 	maxHalved    = 5
 )
 
-// debuggedLimitNs is what a turn may take at least that a debugger has a say in.
+// debuggedLimitNs is the least limit of a turn that a debugger controls.
 const debuggedLimitNs = 600e9
 
 // limit is how much CPU time the next turn of such a thread may take, where most is what others have.

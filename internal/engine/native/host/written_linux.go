@@ -69,7 +69,7 @@ func (r *mapRange) shows(l *machine.RealMap, taken uint64) bool {
 	return l.Blob == r.blob && l.Offset-l.Start == r.offset-r.from && l.Prot()|taken == r.prot
 }
 
-// number is that of the chunk at an address.
+// number returns the number of the chunk at an address.
 func (r *mapRange) number(addr uint64) uint64 { return (r.offset + addr - r.from) / chunkBytes }
 
 func (r *codeRange) isOpen(chunk uint64) bool { return r.allOpen || r.open[chunk] }

@@ -75,7 +75,8 @@ func (m *Machine) saveX87(t *thread, in *code.Instruction, at uint64) bool {
 	return ptrace(unix.PTRACE_SETFPREGS, t.tid, 0, uintptr(unsafe.Pointer(&area))) == 0
 }
 
-// environment is what FNSTENV stores, in the form of 32 bits or of 16 bits (Intel SDM volume 1, 8.1.10), of an area of FXSAVE.
+// environment returns the environment that FNSTENV stores, in the 32-bit form or the 16-bit one (Intel SDM volume 1,
+// 8.1.10), from an area of FXSAVE.
 func environment(area []byte, narrow bool) (out []byte) {
 	le := binary.LittleEndian
 	opcode := le.Uint16(area[fxOpcode:])

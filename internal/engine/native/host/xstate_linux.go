@@ -53,7 +53,7 @@ type component struct {
 	aligned      bool
 }
 
-// components are those of this processor, by number.
+// components returns the components of this processor's extended state, by number.
 func (m *Machine) components() *[64]component {
 	if m.layout == nil {
 		m.layout = &[64]component{}

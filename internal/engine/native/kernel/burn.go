@@ -83,7 +83,7 @@ type CPUTimer struct {
 
 var cpuSignals = [2]unix.Signal{unix.SIGVTALRM, unix.SIGPROF}
 
-// cpuTimer is that of setitimer's first argument.
+// cpuTimer returns the timer for setitimer's first argument.
 func (p *Proc) cpuTimer(which int) *CPUTimer { return &p.CPUTimers[which-unix.ITIMER_VIRTUAL] }
 
 // SetCPU sets a timer of CPU time (ITIMER_VIRTUAL, ITIMER_PROF) and gives what was left of the old one and its interval.
@@ -106,7 +106,7 @@ func (k *Kernel) CPULeft(p *Proc, which int) (left, interval int64) {
 	return left, x.Interval
 }
 
-// CPUClock is what a timer's clock shows if that is of CPU time.
+// CPUClock returns the time of a timer's clock if that clock counts CPU time.
 func (k *Kernel) CPUClock(p *Proc, x *PosixTimer) (int64, bool) {
 	switch {
 	case x.CPU == 0:

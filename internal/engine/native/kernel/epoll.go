@@ -17,7 +17,7 @@ type Epoll struct {
 	Ready []int64
 }
 
-// EpollName is what identifies an item: a descriptor and the description behind it.
+// EpollName identifies an item: a descriptor and its open file description.
 type EpollName struct {
 	FD   int32
 	File FileID

@@ -34,7 +34,7 @@ func New(m Machine, tape Chance, h Handles, system *System) *Kernel {
 	return k
 }
 
-// Result is what a handler returns: a value of the call, a negated errno, or one of these.
+// Result is the result of a handler: a value of the call, a negated errno, or one of these.
 type Result int64
 
 const (
@@ -68,7 +68,7 @@ func (k *Kernel) Step(lazyToo bool) Progress {
 	return Ran
 }
 
-// turn is what a thread does until it gives way.
+// turn runs a thread until it yields.
 func (k *Kernel) turn(t *Thread) {
 	if k.Held == 0 {
 		if t.InCall && !k.retry(t) {
@@ -206,7 +206,7 @@ func (k *Kernel) enter(t *Thread, s *machine.Stop) {
 	k.account(t)
 }
 
-// callNs is what a call costs: the more, the smaller the node's share of a CPU is.
+// callNs returns the virtual time that a call takes: the smaller the node's share of a CPU, the longer.
 func (k *Kernel) callNs(t *Thread) int64 {
 	if share := k.Node(t).CPUPPM; share > 0 {
 		return k.Cost.CallNs * 1_000_000 / share

@@ -40,8 +40,8 @@ const (
 	NumKinds
 )
 
-// Behaviour is what open files of one kind do. It has no state: that is in the File and in the object of State that File.Obj names.
-// What a kind does not set answers as the comments say.
+// Behaviour implements one kind of open files. It has no state of its own: the state is in the File and in the object
+// of State that File.Obj names. The comments say how calls behave whose functions a kind does not set.
 type Behaviour struct {
 	// Devices are the device numbers whose nodes open as this kind.
 	Devices []uint64
@@ -74,7 +74,7 @@ type Behaviour struct {
 	Pollable func(f *File) bool
 	// Ready reports what is ready: POLLIN and so on, as poll(2) would for all events. Unset: always ready.
 	Ready func(k *Kernel, f *File) uint32
-	// Key is what is woken when readiness changes. Unset: readiness never does.
+	// Key returns the key to wake when readiness changes. Unset: readiness never changes.
 	Key func(f *File) Key
 
 	// Unread counts what FIONREAD reports; unset: ENOTTY. Ioctl answers FIONREAD and all requests that are not common to all kinds; unset:
@@ -85,7 +85,7 @@ type Behaviour struct {
 	// Stat changes what stat(2) reports of a file without an inode, Magic is the type of its file system; unset: an anonymous inode.
 	Stat  func(f *File, a *fs.Attr)
 	Magic int64
-	// Link is what a link of /proc/PID/fd shows of a file without an inode. Unset: File.Path.
+	// Link returns the target of a /proc/PID/fd link for a file without an inode. Unset: File.Path.
 	Link func(f *File) string
 	// Object names the kind in traces, for people. Unset: nothing.
 	Object func(k *Kernel, f *File) string

@@ -30,7 +30,7 @@ type Moments interface {
 	Answers(node, client NodeID)
 }
 
-// Acted is what a program has done by a call.
+// Acted describes the effect of a program's call.
 type Acted struct {
 	Act   moments.Act
 	Call  string
@@ -49,7 +49,7 @@ func (k *Kernel) acted(t *Thread, e *Syscall) {
 	}
 }
 
-// Watched is what Moments asks for of a call.
+// Watched says which moments of a call Moments wants to see.
 type Watched uint8
 
 const (

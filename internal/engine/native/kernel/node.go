@@ -21,8 +21,8 @@ type Slow struct {
 	Fault int
 }
 
-// Life is what a main process and its descendants have learned from the world, as far as it can repeat. It leaves out times,
-// process numbers, random bytes and the order of events.
+// Life digests everything that a main process and its descendants have learned from the world, as far as that can
+// repeat. It leaves out times, process numbers, random bytes and the order of events.
 type Life struct {
 	Tag int64 // of the main process; 0 if no caller asks
 	Sum uint64

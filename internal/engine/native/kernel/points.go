@@ -13,7 +13,7 @@ import (
 // Threads are switched at their system calls, and at points: the beginnings of some blocks of the programs under test, and the instructions behind them.
 // The tape chooses a few blocks for a while, and then whether a thread that comes to one is switched there, for how long, and after how many instructions.
 
-// Points are what is known of the blocks that are watched.
+// Points is the state of the watched blocks.
 type Points struct {
 	UntilNs int64  // then others are chosen
 	Set     uint64 // which were chosen; 0 is none
@@ -127,7 +127,7 @@ func (k *Kernel) mostStops() int { return k.Sched.Blocks }
 // watched is how many blocks are watched at a time.
 func (k *Kernel) watched() int { return max(k.Sched.Blocks>>(2*k.State.Points.focus()), 1) }
 
-// switchStream is what a thread that has stopped at a block draws from.
+// switchStream names the stream from which a thread draws that has stopped at a block.
 func (k *Kernel) switchStream(t *Thread) string { return "switch/" + t.Name + "/" + k.place() }
 
 // place names the block at which a thread has stopped.

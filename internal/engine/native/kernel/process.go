@@ -137,8 +137,9 @@ func (k *Kernel) mourn(p, parent *Proc) {
 	k.Wake(Key{Kind: KeyChild, ID: parent.ID}, AllEvents)
 }
 
-// exitSignal is what the end of p sends to its parent, which may be no signal at all. A parent that has executed another program
-// since does not know which signal the old one asked for (do_notify_parent of linux/kernel/signal.c).
+// exitSignal returns the signal that the end of p sends to its parent, or 0 for none. A parent that has executed
+// another program since then does not know which signal the old one asked for (do_notify_parent of
+// linux/kernel/signal.c).
 func (p *Proc) exitSignal(parent *Proc) int {
 	if p.ParentExecs != parent.Execs {
 		return int(unix.SIGCHLD)

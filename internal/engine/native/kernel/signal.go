@@ -484,7 +484,7 @@ func (k *Kernel) fatal(t *Thread, sig int, info [128]byte) {
 	}
 }
 
-// inCall is what the result register of a thread holds that waits in a call (ERESTARTSYS).
+// inCall is the value of the result register of a thread that waits in a call (ERESTARTSYS).
 const inCall = ^uint64(511)
 
 // AsSeen makes the registers of a stopped thread those that its program would see.

@@ -106,7 +106,7 @@ func (k *Kernel) Detach(s *ShmSegment) {
 	}
 }
 
-// Announced is what a process announces of a module of edges (struct module of voidstar/voidstar.c).
+// Announced is a process' announcement of a module of edges (struct module of voidstar/voidstar.c).
 type Announced struct {
 	Module
 	Guards  uint64 // the first guard of clang's trace-pc-guard, from where the module's file is mapped on; 0 for other modules

@@ -96,7 +96,7 @@ type Node struct {
 	OffsetNs   int64
 	DriftPPB   int64
 	BootNs     int64 // CLOCK_MONOTONIC at world time 0
-	// TrueOffsetNs and TrueDriftPPB are what OffsetNs and DriftPPB are without faults.
+	// TrueOffsetNs and TrueDriftPPB are the values of OffsetNs and DriftPPB without faults.
 	TrueOffsetNs int64
 	TrueDriftPPB int64
 	ClockFaults  []ClockFault
@@ -218,8 +218,8 @@ type Call struct {
 	StrikeNs int64    // when the fault Strike begins, before that
 	Strike   int      // see Moments.Waits; 0 none
 
-	// Act is what the call does, where its handler knows better than its number (System.Act), and Said the kind of the answer that it
-	// has begun to send to Client.
+	// Act is the effect of the call where its handler knows it better than its number does (System.Act). Said is the
+	// kind of the answer that the call has begun to send to Client.
 	Act  moments.Act
 	Said string
 	// Fault is the kind of fault that it has met, see Meet.

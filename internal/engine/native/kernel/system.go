@@ -10,8 +10,8 @@ import (
 // numCalls is one more than the largest number of a system call, and one for all numbers that do not exist.
 const numCalls = 520
 
-// System is what Linux is beyond the core: its calls, its kinds of open files, and what they have to do at certain moments. It has no
-// state. Package linux is the only one.
+// System is the part of Linux beyond the core: its calls, its kinds of open files, and their work at certain moments.
+// It has no state. Package linux provides the only one.
 type System struct {
 	Calls [numCalls]Syscall // by number; the last one is for numbers that do not exist
 	Kinds [NumKinds]Behaviour
@@ -20,7 +20,8 @@ type System struct {
 	Synth func(k *Kernel) fs.Synth
 	// Subjects are the paths of the files that the call at which t stopped is about.
 	Subjects func(k *Kernel, t *Thread) []string
-	// Act is what a call that has had its effect did, and to which files; it is empty for most calls.
+	// Act returns the effect of a call that has taken effect, and the files that it concerns. It is empty for most
+	// calls.
 	Act func(k *Kernel, t *Thread) (moments.Act, []string)
 	// Makes reports whether the call at which t stopped asks for a file to be made if it is not there.
 	Makes func(k *Kernel, t *Thread) bool
@@ -63,7 +64,7 @@ const (
 // Handler answers the call at which a thread stopped.
 type Handler func(k *Kernel, t *Thread) Result
 
-// Syscall is what the table knows of a call.
+// Syscall is an entry in the table of calls.
 type Syscall struct {
 	Name        string
 	Handle      Handler // nil: ENOSYS, named in the report

@@ -37,7 +37,7 @@ type SemSet struct {
 	OtNs   int64
 }
 
-// SemUndo is what a process' end gives back to a semaphore (SEM_UNDO).
+// SemUndo is an adjustment of a semaphore that the end of a process undoes (SEM_UNDO).
 type SemUndo struct {
 	Set    int64
 	Number int
@@ -96,10 +96,10 @@ func (x *IPCPerm) Set(b []byte, now int64) {
 	x.CtNs = now
 }
 
-// Permissions are those of the object.
+// Permissions returns the permissions of the set.
 func (s *SemSet) Permissions() *IPCPerm { return &s.Perm }
 
-// Permissions are those of the object.
+// Permissions returns the permissions of the queue.
 func (q *MsgQueue) Permissions() *IPCPerm { return &q.Perm }
 
 // UndoOf adds to what the process' end undoes of a semaphore (SEM_UNDO).

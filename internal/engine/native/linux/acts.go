@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 )
 
-// acts are what calls do that always do the same.
+// acts maps calls that always have the same effect to it.
 var acts = map[uint64]moments.Act{
 	unix.SYS_MKDIR: moments.Create, unix.SYS_MKDIRAT: moments.Create, unix.SYS_MKNOD: moments.Create, unix.SYS_MKNODAT: moments.Create,
 	unix.SYS_LINK: moments.Create, unix.SYS_LINKAT: moments.Create, unix.SYS_SYMLINK: moments.Create, unix.SYS_SYMLINKAT: moments.Create,
@@ -26,7 +26,8 @@ var acts = map[uint64]moments.Act{
 // elsewhere are folders whose files are on no disk.
 var elsewhere = []string{"/proc/", "/sys/", "/dev/"}
 
-// actOf is what a call of t that has had its effect did, and to which files. Those on no disk do not count.
+// actOf returns the effect of t's call, which has taken effect, and the files that it concerns. Files that are not on a
+// disk do not count.
 func actOf(k *Kernel, t *Thread) (moments.Act, []string) {
 	act := t.Call.Act
 	if act == "" {

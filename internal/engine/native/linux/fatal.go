@@ -11,7 +11,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// Remains is what is left of the process of a thread that a signal ends, as that process sees it. It may be read until the process is gone.
+// Remains returns a view of the process of a thread that a signal ends, as that process sees itself. It is readable
+// until the process is gone.
 func Remains(k *Kernel, t *Thread, sig int, info [128]byte) *dump.Process {
 	return process(k, t, sig, info, func(t *Thread) (machine.Regs, bool) {
 		regs, ok := k.M.Registers(t.ID)

@@ -115,7 +115,7 @@ func dupTo(k *Kernel, t *Thread, from, to int, cloexec bool) Result {
 	return Result(to)
 }
 
-// statusFlags are what F_SETFL may change.
+// statusFlags are the flags that F_SETFL may change.
 const statusFlags = unix.O_APPEND | unix.O_NONBLOCK | unix.O_DIRECT | unix.O_NOATIME | unix.O_ASYNC
 
 func sysFcntl(k *Kernel, t *Thread) Result {

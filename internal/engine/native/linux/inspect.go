@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// Registers are those of a thread of a process that continues, as its program would see them.
+// Registers returns the registers of a thread of a process that continues, as its program would see them.
 func Registers(k *Kernel, t *Thread) (machine.Regs, bool) {
 	regs, ok := k.M.Look(t.ID)
 	t.AsSeen(&regs)

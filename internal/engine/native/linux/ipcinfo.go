@@ -34,7 +34,7 @@ func at(ids []int64, place int) (int64, bool) {
 	return 0, false
 }
 
-// highest is what the commands for limits and sums answer: the last place that is in use.
+// highest returns the result of the commands for limits and sums: the highest index in use.
 func highest(ids []int64) Result { return Result(max(len(ids)-1, 0)) }
 
 func outWords(k *Kernel, t *Thread, addr uint64, size int, words ...int64) bool {

@@ -103,7 +103,7 @@ func mprotect(k *Kernel, t *Thread) Result {
 	return kernel.Passed
 }
 
-// lastMemory is what is left when the killer comes.
+// lastMemory is the memory, in bytes, that is left when the killer comes.
 const lastMemory = 16 << 20
 
 // free is how much memory a node has left, and reports that a program looks.

@@ -304,7 +304,7 @@ func shebang(head []byte) (interp, arg string, ok bool) {
 	return string(line), "", len(line) > 0
 }
 
-// afterExec is what execve(2) says about a process' attributes.
+// afterExec changes a process' attributes as execve(2) specifies.
 func afterExec(k *Kernel, t *Thread, p *Proc, exe program, argv, env []string, others []kernel.ThreadID) {
 	space := newSpace(k, p.Node, exe.file)
 	space.Counts = exe.counts
@@ -490,7 +490,8 @@ func sysClone3(k *Kernel, t *Thread) Result {
 	return cloneThread(k, t, c)
 }
 
-// exitSignalMask is what clone(2) takes of its flags as the exit signal (CSIGNAL); cloneArgsBytes is the size of struct clone_args.
+// exitSignalMask selects the exit signal in the flags of clone(2) (CSIGNAL). cloneArgsBytes is the size of struct
+// clone_args.
 const (
 	exitSignalMask = 0xff
 	cloneArgsBytes = 88

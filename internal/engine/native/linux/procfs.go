@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// synthKind is what a name under /proc or /sys refers to.
+// synthKind is the kind of a name under /proc or /sys.
 type synthKind uint8
 
 const (
@@ -344,7 +344,7 @@ func synthPID(k *Kernel, t *Thread, p *Proc, th *Thread, rest string) synthNode 
 	return synthNode{}
 }
 
-// synthInit is what can be seen of a process 1 that is none of the node's programs.
+// synthInit returns the visible files of a process 1 that is not one of the node's programs.
 func synthInit(k *Kernel, n *Node, rest string) synthNode {
 	name, line := "init", "init\x00"
 	if main := k.Procs[n.Main]; n.Init == world.SmallInit && main != nil {
@@ -785,10 +785,10 @@ func (m *shownMap) continues(n *shownMap) bool {
 		m.inode == n.inode && m.blob == n.blob && offset == n.offset
 }
 
-// ownCode is what the engine's own map of code is called.
+// ownCode is the name of the engine's own map of code.
 const ownCode = "[vdso]"
 
-// mappedName is what a mapped file is called now.
+// mappedName returns the present name of a mapped file.
 func mappedName(s *fs.State, f *kernel.FileMap) string {
 	const gone = " (deleted)"
 	if s.Get(f.File) == nil {

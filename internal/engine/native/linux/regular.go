@@ -37,7 +37,7 @@ var inodeFile = Behaviour{
 	Unread: func(k *Kernel, f *File) int { return int(max(k.Nodes[f.Node].FS.Size(f.Inode)-f.Pos, 0)) },
 }
 
-// maxDirOffset is what SEEK_END of a directory leads to.
+// maxDirOffset is the offset to which SEEK_END leads in a directory.
 const maxDirOffset = 1<<31 - 1
 
 // seekInode is lseek(2) of a file or directory.

@@ -122,7 +122,7 @@ func killForMemory(k *Kernel, n *Node, p *Proc) {
 	}
 }
 
-// measure is what a node's programs have; own reports what each tenant has by itself.
+// measure returns the memory of a node's programs, in bytes; it sets own to the private memory of each tenant.
 func measure(k *Kernel, n *Node, tenants []*Proc, own []int64) int64 {
 	total := n.FS.MemoryBytes(k.Handles.Blobs.Allocated)
 	mapped := map[int64]bool{}
@@ -167,7 +167,7 @@ func sharedBlobs(k *Kernel, n *Node) map[int64]bool {
 	return blobs
 }
 
-// sharedAtMost is what all of that and the files in memory can be.
+// sharedAtMost bounds the size of all of these blobs and of the files in memory, in bytes.
 func sharedAtMost(k *Kernel, n *Node) int64 {
 	total := n.FS.MemoryBytes(k.Handles.Blobs.Allocated)
 	for blob := range sharedBlobs(k, n) {
@@ -176,7 +176,8 @@ func sharedAtMost(k *Kernel, n *Node) int64 {
 	return total
 }
 
-// memoryUnit is what programs see of their node's memory: less than that differs from machine to machine.
+// memoryUnit is the precision, in bytes, with which programs see their node's memory: smaller amounts differ from
+// machine to machine.
 const memoryUnit = 1 << 20
 
 // memoryCurrent is memory.current of the node's control group.

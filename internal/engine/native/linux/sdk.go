@@ -14,7 +14,7 @@ import (
 // maxSDKLine bounds a line of an SDK: a longer one is cut, and cannot be read then.
 const maxSDKLine = 1 << 20
 
-// sdkFile is what SDKs write to.
+// sdkFile is the device that SDKs write to.
 var sdkFile = Behaviour{
 	Devices: []uint64{fs.DevSDK}, Seekable: true, Sizeless: true,
 	Opened: func(k *Kernel, t *Thread, f *File, _ *fs.Opened) {

@@ -52,7 +52,8 @@ func waitMask(k *Kernel, t *Thread, addr, size uint64) Result {
 	return 0
 }
 
-// Action is what a thread's process does at a signal, as rt_sigaction(2) takes it, if that is a handler.
+// Action returns the action of a thread's process for a signal, in the form of rt_sigaction(2). ok is false unless the
+// action is a handler.
 func Action(k *Kernel, id kernel.ThreadID, sig int) (action [32]byte, ok bool) {
 	t := k.Threads[id]
 	if t == nil {

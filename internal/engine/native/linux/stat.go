@@ -13,7 +13,7 @@ import (
 // anonymousDev is st_dev of what has no inode in the tree: pipes, sockets, epolls.
 const anonymousDev = 0xd
 
-// attributes are what stat reports for a file without an inode in the tree.
+// attributes returns the results of stat for a file without an inode in the tree.
 func attributes(k *Kernel, f *File) fs.Attr {
 	start := k.Nodes[f.Node].FS.Config.StartNs
 	a := fs.Attr{Dev: anonymousDev, Inode: fs.InodeID(f.Obj) + 1000, Nlink: 1, Mode: 0o600, AtimeNs: start, MtimeNs: start, CtimeNs: start, BtimeNs: start}

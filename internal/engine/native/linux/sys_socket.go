@@ -39,7 +39,7 @@ func defineSockets() {
 	define(unix.SYS_SHUTDOWN, "shutdown", "ii", onSocket(sysShutdown))
 }
 
-// netEnv is what the network needs of the world, for the length of one call.
+// netEnv gives the network its access to the world during one call.
 type netEnv struct{ k *Kernel }
 
 // NetEnv is for callers that call the network past the kernel.

@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// settings are what a node's sysctls change.
+// settings holds the values that a node's sysctls change.
 type settings struct {
 	net    net.Tuning
 	ipc    kernel.IPCLimits
@@ -29,7 +29,7 @@ const (
 	leastRcvBuf = 2304
 )
 
-// defaultOrphanRetries is what tcp_orphan_retries means when it is 0 (tcp(7)).
+// defaultOrphanRetries is the meaning of a tcp_orphan_retries of 0 (tcp(7)).
 const defaultOrphanRetries = 8
 
 // defaultPIDMax is kernel.pid_max: the first number that no process gets.
@@ -94,10 +94,10 @@ var machineSysctls = func() []world.SysctlKind {
 	}
 }()
 
-// readOnlySysctls are those that Linux makes read-only.
+// readOnlySysctls lists the settings that Linux makes read-only.
 var readOnlySysctls = []string{"net.ipv4.tcp_available_congestion_control"}
 
-// writableSysctl is what a program may write to a setting of its node.
+// writableSysctl returns the kind of a setting, and whether programs of a node may write it.
 func writableSysctl(name string) (world.SysctlKind, bool) {
 	if i := slices.IndexFunc(machineSysctls, func(kind world.SysctlKind) bool { return kind.Name == name }); i >= 0 {
 		return machineSysctls[i], true

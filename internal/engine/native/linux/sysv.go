@@ -69,13 +69,13 @@ func ipcPerm(k *Kernel, t *Thread, key int64, flags int) kernel.IPCPerm {
 		CtNs: k.RealNs(k.Node(t))}
 }
 
-// set is IPC_SET: b is a struct ipc64_perm.
-// permBytes is what set takes from a structure. The rest of the structure is not looked at.
+// permBytes returns the fields of a struct ipc64_perm that IPC_SET uses; it ignores the others.
 func permBytes(b []byte) []byte {
 	return slices.Concat(b[4:12], b[20:22])
 }
 
-// ipcGet is what semget and msgget have in common: the id of an object that exists, or 0 to make one.
+// ipcGet implements the common part of semget and msgget: it returns the id of an existing object, or 0 if the caller
+// must make one.
 func ipcGet[T interface{ Permissions() *kernel.IPCPerm }](p *Proc, all map[int64]T, key int64, flags int) (int64, unix.Errno) {
 	var found int64
 	var perm *kernel.IPCPerm
@@ -226,7 +226,7 @@ func forgetUndo(k *Kernel, set int64, number int) {
 	}
 }
 
-// semDenied is why a process may not do what semctl asks, or 0.
+// semDenied says why a process may not do what semctl asks, or 0.
 func semDenied(s *kernel.SemSet, p *Proc, cmd, number int) unix.Errno {
 	want := uint32(4)
 	if cmd == semSetVal || cmd == semSetAll {

@@ -26,8 +26,8 @@ const (
 // failure is the result of a call that the tree or the network has answered with an error number.
 func failure(e errno.Errno) Result { return -Result(e) }
 
-// env is what a node's tree needs of the world around it, for one call on behalf of a thread. It is valid until the
-// next call of env.
+// env gives a node's tree its access to the world, for one call on behalf of a thread. It is valid until the next call
+// of env.
 func env(k *Kernel, t *Thread) *fs.Env {
 	c := &k.Proc(t).Cred
 	e := k.EnvOf(k.Node(t), t, fs.Cred{UID: c.FSUID, GID: c.FSGID, Groups: c.Groups})

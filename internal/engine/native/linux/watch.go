@@ -196,8 +196,8 @@ func nameAt(k *Kernel, t *Thread, arg int) string {
 	return name
 }
 
-// pathOf is what a path among the arguments of the call at which t stopped leads to, or nothing; dir is the argument that
-// holds the folder where it starts, or -1.
+// pathOf resolves a path among the arguments of the call at which t stopped, or returns "". dir is the index of the
+// argument that holds the folder where the path starts, or -1.
 func pathOf(k *Kernel, t *Thread, dir, arg int) string {
 	c, name := &t.Call, nameAt(k, t, arg)
 	if name == "" {

@@ -2,7 +2,7 @@
 
 package machine
 
-// Traps are what a debugger watches in one address space.
+// Traps lists the places that a debugger watches in one address space.
 type Traps struct {
 	Breakpoints []uint64 // addresses of instructions, each once
 	Watchpoints []Watchpoint
@@ -30,7 +30,7 @@ type Arrival struct {
 // Debugger decides where threads are held within their turns. Its methods are called on the world's thread while a thread of the world is stopped, and
 // change nothing in the world.
 type Debugger interface {
-	// Traps are those of a thread's address space; nil is none.
+	// Traps returns the traps of a thread's address space, or nil.
 	Traps(id ThreadID) *Traps
 	// Asks reports whether it is to be asked at the beginning of the thread's turn, whatever lies there.
 	Asks(id ThreadID) bool

@@ -46,7 +46,7 @@ type Stop struct {
 	Place   int   // of a StopPoint: the number of the block in Code
 }
 
-// Admission is what becomes of an access for which a permission is lacking.
+// Admission is the decision about an access that lacks a permission.
 type Admission uint8
 
 const (
@@ -108,9 +108,9 @@ type Code interface {
 
 // MemoryBounds bound how much memory of its own a process has, in bytes. Both are cheap to ask for.
 type MemoryBounds struct {
-	// Mapped is what it could have: all that is private and writable. It is the same on every machine.
+	// Mapped bounds its memory by all maps that are private and writable. It is the same on every machine.
 	Mapped int64
-	// AtMost is what it really has or more; how much more depends on the machine.
+	// AtMost is the memory that it really has, or more; how much more depends on the machine.
 	AtMost int64
 }
 

@@ -43,7 +43,7 @@ func Engine(start, end uint64) bool { return start >= VDSOText && end <= VDSOTex
 // Barred reports whether a map is one that keeps programs out of the addresses between the engine's pages. No program sees it.
 func (m *RealMap) Barred() bool { return Engine(m.Start, m.End) && m.Prot() == 0 }
 
-// TimePage is what a node's clock reads work on (struct timepage of host/vdso/vdso.c).
+// TimePage is the page from which a node's clocks are read (struct timepage of host/vdso/vdso.c).
 type TimePage struct {
 	NowNs      int64
 	Reads      uint64
@@ -59,8 +59,8 @@ type TimePage struct {
 // clock_gettime.
 const MostReads = 65536
 
-// VDSO is what the processes of one node share with the engine: a memfd with the vDSO's text, the page of virtual time and the
-// scratch area.
+// VDSO is shared by the processes of one node and the engine: a memfd with the vDSO's text, the page of virtual time
+// and the scratch area.
 type VDSO struct {
 	FD     int
 	Shared []byte // the page of virtual time and the scratch area, as this process has them

@@ -31,7 +31,7 @@ type packet struct {
 	Cause FaultRef
 	// Fault marks a datagram that is a duplicate or was overtaken; Arrived is its due time where it was withheld.
 	Fault FaultRef
-	// Place is that of a datagram in its flow.
+	// Place is the position of a datagram in its flow.
 	Place place
 	// Flipped is the place, from 1 on, of the byte that corruption has changed in a datagram; 0 is none.
 	Flipped int

@@ -111,7 +111,8 @@ func (s *State) InterfaceConf(id NodeID) []byte {
 	return b
 }
 
-// InterfaceQuestion is what a request asks by a struct ifreq: the index of an interface, or its name. The rest is unset.
+// InterfaceQuestion returns the part of a struct ifreq that a request reads: the index of an interface, or its name.
+// The rest is unset.
 func InterfaceQuestion(request uint32, ifreq []byte) []byte {
 	if request == SIOCGIFNAME {
 		return ifreq[ifnameSize : ifnameSize+4]
@@ -119,7 +120,7 @@ func InterfaceQuestion(request uint32, ifreq []byte) []byte {
 	return []byte(cString(ifreq[:ifnameSize]))
 }
 
-// InterfaceAnswer is what InterfaceRequest has answered in a struct ifreq.
+// InterfaceAnswer returns the part of a struct ifreq that InterfaceRequest has filled in.
 func InterfaceAnswer(request uint32, ifreq []byte) []byte {
 	if request == SIOCGIFNAME {
 		return ifreq[:ifnameSize]

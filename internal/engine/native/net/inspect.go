@@ -15,7 +15,7 @@ type Socket struct {
 	ReceivedBytes int64  // not read yet
 }
 
-// stateNames are those of ss(8), by number.
+// stateNames holds the names of states in ss(8), by number.
 var stateNames = [...]string{established: "ESTAB", synSent: "SYN-SENT", synRecv: "SYN-RECV", finWait1: "FIN-WAIT-1",
 	finWait2: "FIN-WAIT-2", timeWait: "TIME-WAIT",
 	closed: "UNCONN", closeWait: "CLOSE-WAIT", lastAck: "LAST-ACK", listen: "LISTEN", closing: "CLOSING"}

@@ -35,7 +35,7 @@ type Rates struct {
 	DropRule, CorruptRule, DelayRule, DuplicateRule, ReorderRule int
 }
 
-// Slow is what a fault adds to one direction of a link for a while.
+// Slow is the effect of a fault that slows down one direction of a link for a while.
 type Slow struct {
 	LatencyNs int64
 	JitterNs  int64 // at most
@@ -186,7 +186,7 @@ func (s *State) hasten(env Env, from, to NodeID, soonest int64) {
 	}
 }
 
-// lag is what a slow link adds to the time that a packet takes which is sent now.
+// lag returns the delay, in ns, that a slow link adds to a packet sent now.
 func (l *link) lag(now int64) int64 {
 	return l.Slow.LatencyNs + l.Slow.JitterNs + max(l.SlowUntil-now, 0)
 }
@@ -265,7 +265,7 @@ func (l *link) depart(now int64, n int) int64 {
 	return l.BusyUntil
 }
 
-// fate is what a link does to one packet.
+// fate decides whether a link delivers, delays, loses or duplicates one packet.
 type fate struct {
 	Due    int64 // when it arrives without a fault
 	At     int64 // when it arrives; meaningless if Lost
@@ -279,7 +279,7 @@ type fate struct {
 	Flip   uint64 // which bit of a datagram turns, 0 none: see flip
 }
 
-// headerBytes is what Ethernet, IP and TCP add to a packet.
+// headerBytes is the size of the headers of Ethernet, IP and TCP on a packet.
 const headerBytes = 66
 
 // harm numbers a packet that a fault per packet has harmed.

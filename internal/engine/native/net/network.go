@@ -244,7 +244,7 @@ func (s *State) owner(network int, ip IP) (NodeID, bool) {
 	return 0, false
 }
 
-// way is what becomes of a packet.
+// way says where a packet ends up.
 type way uint8
 
 const (
@@ -279,7 +279,7 @@ func (s *State) route(from NodeID, ip IP) (NodeID, way) {
 	return 0, s.beyond(ip)
 }
 
-// beyond is what becomes of a packet that a gateway gets.
+// beyond says where a packet that reaches a gateway ends up.
 func (s *State) beyond(ip IP) way {
 	for _, o := range s.Networks {
 		if o.Has4 && ip.Is4() && samePrefix(ip, o.Subnet4, 96+o.Bits4) || o.Has6 && !ip.Is4() && samePrefix(ip, o.Subnet6, o.Bits6) {

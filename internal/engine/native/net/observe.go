@@ -22,7 +22,7 @@ type mark struct {
 	Ack, Full bool
 }
 
-// marks are those of one socket.
+// marks holds the marks of one socket.
 type marks []mark
 
 // withhold remembers that ref keeps something from the socket that was due at due. It gives nil where a mark says that already.

@@ -6,7 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
-// options are what setsockopt sets; the zero value is Linux' default except for the sizes.
+// options holds the settings of setsockopt. The zero value is Linux' default, except for the sizes.
 type options struct {
 	ReuseAddr, ReusePort, KeepAlive, Broadcast, V6Only bool
 	FreeBind, PassCred, NoDelay, Cork, QuickAck        bool
@@ -361,7 +361,8 @@ func setTimeout(at *int64, value []byte) errno.Errno {
 	return errno.OK
 }
 
-// OptionValue is what SetOption takes from a value: what a program has left unset behind it means nothing, and a filter is a pointer.
+// OptionValue returns the part of a value that SetOption uses: anything that a program leaves after it is ignored, and
+// a filter is a pointer.
 func OptionValue(level, name int, value []byte) []byte {
 	size := 4
 	switch [2]int{level, name} {

@@ -22,7 +22,7 @@ type MessageKind struct {
 	Head             coverage.Head
 }
 
-// Happening is what became of a connection, or of a question for a name.
+// Happening is an event of a connection, or the outcome of a question for a name.
 type Happening uint8
 
 // What happens to connections, as Node sees it.

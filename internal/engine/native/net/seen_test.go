@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// text is what was seen, a kind a line, with how often.
+// text lists the kinds of events, one a line, each with its count.
 func (v *Seen) text(s *State) string {
 	name := func(id NodeID) string {
 		if id < 0 {

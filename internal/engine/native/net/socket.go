@@ -86,7 +86,7 @@ type message struct {
 	Charge int64
 	Sender SockID // unix: whose send buffer it occupies
 	Fault  FaultRef
-	// Flipped, FlipRule and Place are those of the packet.
+	// Flipped, FlipRule and Place are copied from the packet.
 	Flipped, FlipRule int
 	Place             place
 }
@@ -385,7 +385,7 @@ func (s *State) Send(env Env, id SockID, a SendArgs) (int, errno.Errno) {
 
 // Received is the result of Recv.
 type Received struct {
-	// Data is what was read; it may alias the network's own bytes, so the caller must not change it.
+	// Data holds the bytes that were read. It may alias the network's own bytes, so the caller must not change it.
 	Data []byte
 	// Full is the length of the whole datagram, which MSG_TRUNC makes the result.
 	Full int
@@ -403,7 +403,7 @@ type Received struct {
 	TimeNs int64
 }
 
-// received is what a reader with room for limit bytes gets of a datagram.
+// received returns the part of a datagram that a reader with room for limit bytes gets.
 func (m *message) received(limit int) Received {
 	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, Files: m.Files, Cred: m.Cred, To: m.To, TimeNs: m.TimeNs}
 	if len(m.Data) > limit {
@@ -712,7 +712,8 @@ func (s *State) Readable(id SockID) int {
 	return 0
 }
 
-// Unsent is what SIOCOUTQ (TIOCOUTQ) shows: bytes that the peer has not acknowledged (TCP) or read (unix).
+// Unsent returns the result of SIOCOUTQ (TIOCOUTQ): the number of bytes that the peer has not acknowledged (TCP) or
+// read (unix).
 func (s *State) Unsent(id SockID) int {
 	sk := s.sock(id)
 	switch {

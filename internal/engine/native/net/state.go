@@ -27,7 +27,7 @@ type FaultRef struct {
 	Events uint32
 }
 
-// Env is what the network needs of the world while a call lasts.
+// Env gives the network its access to the world during a call.
 type Env interface {
 	// Now is the world's time in nanoseconds.
 	Now() int64
@@ -79,7 +79,7 @@ type NodeConfig struct {
 	Tuning *Tuning
 }
 
-// Names is what a fault does to the names that a node asks for.
+// Names is the effect of a fault on the names that a node looks up.
 type Names struct {
 	FaultID int  // 0: nothing
 	Silent  bool // no answer comes; else it is SERVFAIL

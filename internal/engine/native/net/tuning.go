@@ -2,7 +2,7 @@ package net
 
 import "cmp"
 
-// Tuning is what the settings of a node's kernel below /proc/sys/net say (ip-sysctl.rst, tcp(7)).
+// Tuning holds the settings of a node's kernel below /proc/sys/net (ip-sysctl.rst, tcp(7)).
 type Tuning struct {
 	Backlog   int    // net.core.somaxconn
 	FirstPort uint16 // net.ipv4.ip_local_port_range

@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
-// unixSock is what only unix sockets have: see unix(7).
+// unixSock holds the state that only unix sockets have: see unix(7).
 type unixSock struct {
 	Abstract  string // bound name, with its leading zero byte
 	Path      string // bound pathname, as the program gave it

@@ -532,7 +532,7 @@ func (n *node) startInit() error {
 	return nil
 }
 
-// user is who programs run as.
+// user is the user that programs run as.
 type user struct {
 	uid, gid uint32
 	groups   []uint32

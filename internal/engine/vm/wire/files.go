@@ -10,7 +10,7 @@ type FileRequest struct {
 	Size   int   // Read
 }
 
-// Attr is what a file is. Mode has the kind, as st_mode of stat(2).
+// Attr holds the attributes of a file. Mode includes the kind, like st_mode of stat(2).
 type Attr struct {
 	Errno    int
 	Mode     uint32
@@ -131,7 +131,7 @@ type PacketRequest struct {
 	Bytes    []byte // of the packet, if they are wanted
 }
 
-// Fate is what becomes of a packet.
+// Fate decides how a packet is delivered.
 type Fate struct {
 	Lost    bool
 	Copies  int   // further ones

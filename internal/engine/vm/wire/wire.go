@@ -9,7 +9,7 @@ package wire
 import "encoding/json"
 
 const (
-	// Port is that of the device isa-debugcon. 0x402, its usual one, is where the BIOS writes.
+	// Port is the I/O port of the device isa-debugcon. Its usual one, 0x402, is used by the BIOS.
 	Port = 0x5e8
 	// BellBytes is how many bytes the agent writes to ring, of which the first HeadBytes are the magic and the address of the table.
 	BellBytes = 96
@@ -49,7 +49,7 @@ const (
 	Packet            // what becomes of a packet
 )
 
-// Request is what the agent reports at a turn.
+// Request is the agent's report at a turn.
 type Request struct {
 	NowNs   int64    `json:"now_ns"` // virtual time since the agent was ready
 	Hello   *Hello   `json:"hello,omitempty"`
@@ -63,7 +63,7 @@ type Hello struct {
 	Failed string `json:"failed,omitempty"` // what the kernel lacks
 }
 
-// Result is what became of an Act.
+// Result is the result of an Act.
 type Result struct {
 	Error   string `json:"error,omitempty"`
 	Errno   int    `json:"errno,omitempty"`
@@ -102,7 +102,7 @@ type Notice struct {
 	Fault   int    `json:"fault,omitempty"` // Met: its number
 }
 
-// Answer is what the agent does next.
+// Answer tells the agent what to do next.
 type Answer struct {
 	Acts []Act `json:"acts,omitempty"`
 	// DueNs is the virtual time of the next turn, if nothing happens before.
@@ -147,7 +147,7 @@ type Act struct {
 	Ends   []int  `json:"ends,omitempty"`
 }
 
-// Setup is what the agent makes before anything runs.
+// Setup tells the agent what to prepare before anything runs.
 type Setup struct {
 	StartUnixNs int64  `json:"start_unix_ns"`
 	Nodes       []Node `json:"nodes"`
@@ -233,7 +233,7 @@ type Rlimit struct {
 	Hard     uint64 `json:"hard"`
 }
 
-// Link is what a direction between two nodes is like now.
+// Link is the present state of one direction between two nodes.
 type Link struct {
 	From      int   `json:"from"`
 	To        int   `json:"to"`

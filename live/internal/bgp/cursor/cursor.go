@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-// Error is what is wrong with an input, and where.
+// Error is a mistake in an input, with its place.
 type Error struct {
 	Offset int64 // from the start of the input, in bytes
 	Reason string

@@ -42,7 +42,7 @@ func Table(routes []bgp.Route) *Origins {
 	return o
 }
 
-// Prefixes are those of the table, in order of address and length.
+// Prefixes returns the prefixes of the table, in order of address and length.
 func (o *Origins) Prefixes() []netip.Prefix { return o.prefixes }
 
 // Changes reports whether a route with a prefix and an origin changes where packets go: the table has the prefix, or one that it lies in, and the

@@ -16,7 +16,7 @@ type Record struct {
 	Body     Body
 }
 
-// Body is what a record has: *PeerIndex, *RIB, *Dump, *Message, *StateChange or *Other.
+// Body is the content of a record: *PeerIndex, *RIB, *Dump, *Message, *StateChange or *Other.
 type Body interface{ body() }
 
 // Peer is an end of a session.

@@ -1,6 +1,7 @@
 package table
 
-// shape is what a table looks like. The figures are those of a full table of July 2010 with 323,485 prefixes.
+// shape describes the statistics of generated tables. The figures are those of a full table of July 2010 with 323,485
+// prefixes.
 var shape = struct {
 	prefixes   int
 	lengths    [33]float64 // the share of prefixes by length

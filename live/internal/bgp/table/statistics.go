@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/bgp"
 )
 
-// Statistics are what tables are compared by. Shares are of all prefixes.
+// Statistics holds the figures by which tables are compared. Shares are of all prefixes.
 type Statistics struct {
 	Prefixes  int
 	Lengths   [33]float64 // the share of each length

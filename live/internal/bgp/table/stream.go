@@ -51,7 +51,7 @@ const (
 	second     = 1_000_000
 )
 
-// step is what happens next to the prefixes of an incident.
+// step is the next change to the prefixes of an incident.
 type step struct {
 	timeUs   int64
 	sequence int // so that steps of one time have an order

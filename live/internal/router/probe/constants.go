@@ -12,8 +12,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/prefixset"
 )
 
-// Constants are what the filters of a configuration of BIRD 2 compare routes with. They are found as text, wherever they are, and
-// a filter that computes what it compares with has others.
+// Constants lists the constants with which the filters of a BIRD 2 configuration compare routes. They are found in the
+// text, wherever they are. A filter that computes the values that it compares with uses others.
 type Constants struct {
 	Limits      []prefixset.Range // prefixes, but for those of static routes
 	Communities []bgp.Community
@@ -66,7 +66,7 @@ func ParseConstants(text string) (c Constants) {
 	return Constants{}.Both(c)
 }
 
-// ranges are what a pattern stands for: a prefix, and how long other ones may be.
+// ranges returns the prefixes that a pattern distinguishes: a prefix, and the lengths of others.
 func ranges(m []string) (list []prefixset.Range) {
 	p, err := netip.ParsePrefix(m[0] + "/" + m[1])
 	if err != nil {
@@ -124,9 +124,10 @@ const (
 	mostASNs        = 8
 )
 
-// Announcements are what a neighbour may announce prefixes with, so that the filters decide differently: as their origin, without
-// communities, with each that the filters know, and as from each other AS that they know, without communities and with all. left
-// says what of the constants is left out; it is empty if nothing is.
+// Announcements lists attributes with which a neighbour may announce prefixes, chosen so that the filters decide
+// differently: with the neighbour as the origin, without communities and with each one that the filters know; and with
+// each other AS that they know as the origin, without communities and with all of them. left describes the constants
+// that are left out, and is empty if there are none.
 func (c Constants) Announcements(neighbour, own uint32, nextHop netip.Addr) (list []*bgp.Attributes, left string) {
 	communities, asns := c.Communities, slices.DeleteFunc(slices.Clone(c.ASNs), func(n uint32) bool { return n == 0 || n == neighbour || n == own })
 	if len(communities) > mostCommunities || len(asns) > mostASNs {

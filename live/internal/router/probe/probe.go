@@ -105,7 +105,7 @@ func (t Target) deliver(r *router.Router, messages []byte) (*router.Reaction, er
 	return reaction, nil
 }
 
-// Search is what is looked for.
+// Search describes a search.
 type Search struct {
 	Origins   *leak.Origins               // of the table; nil asks copies for them
 	Announced []*bgp.Attributes           // what the neighbour announces prefixes with, one after the other
@@ -116,7 +116,7 @@ type Search struct {
 	Stop      func() bool                 // is asked before each copy; nil never stops
 }
 
-// Result is what was found.
+// Result is the result of a search.
 type Result struct {
 	Routes        int // prefixes of the table that were read
 	Probes        int

@@ -21,7 +21,7 @@ func (t Table[T]) Add(name string, entry *T) {
 	t[name] = entry
 }
 
-// Of is what stands for a method, by the most specific name, or nil.
+// Of returns the entry for a method by the most specific name, or nil.
 func (t Table[T]) Of(method string) *T {
 	if entry := t[method]; entry != nil {
 		return entry

@@ -1,4 +1,5 @@
-// Package atomic stands in for sync/atomic, as the package around it does for sync: others may run before each operation.
+// Package atomic stands in for sync/atomic, like its parent package for sync: other goroutines may run before each
+// operation.
 package atomic
 
 import (

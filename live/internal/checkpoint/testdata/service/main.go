@@ -31,7 +31,7 @@ var (
 	conn   net.Conn
 )
 
-// answer is what an explorer reports.
+// answer is the report of an explorer.
 type answer struct {
 	Table  uint64 // a digest of the copy's table
 	Wall   int64

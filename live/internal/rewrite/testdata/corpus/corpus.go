@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Input is what a case is given.
+// Input is the input of a case.
 type Input struct {
 	A, B int32
 	C    uint8

@@ -34,7 +34,7 @@ func draw(r *rand.Rand) Input {
 	return in
 }
 
-// outcome is what a case gives for an input: its text, or its panic.
+// outcome returns the result of a case for an input: its text, or its panic.
 func outcome(in Input, f func(a, b int32, c uint8, s []byte) string, symbolic bool) (text string) {
 	in.S = append(make([]byte, 0, len(in.S)+8), in.S...)
 	defer func() {

@@ -1,0 +1,65 @@
+package lint
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// translated matches comments that put a relative clause or "that of" where English has a noun. Begin with what the
+// thing identifies, holds, returns or does: "Env identifies the machine of a run", not "Env is what runs ran on".
+var translated = regexp.MustCompile(`^// (\w+(, \w+)* (is|are) what |\w+ (is|are) that of )`)
+
+// translatedBudget counts the lines that translated still matches, by top folder. A number may only shrink: rewrite a
+// comment, then lower its folder's number.
+var translatedBudget = map[string]int{
+	"bench": 26, "deploy": 2, "examples": 50, "history": 1, "internal": 218, "release": 2,
+}
+
+// Doc comments begin with what a thing does, and each one that is rewritten stays so.
+func TestCommentsDoNotReadLikeTranslations(t *testing.T) {
+	counts, found := map[string]int{}, map[string][]string{}
+	for _, s := range sourcesIn(t, "", "") {
+		if strings.HasPrefix(s.path, "bench/bugs/") { // figures were measured with these bytes
+			continue
+		}
+		folder, _, _ := strings.Cut(s.path, "/")
+		for _, group := range s.file.Comments {
+			for _, c := range group.List {
+				if translated.MatchString(c.Text) {
+					counts[folder]++
+					found[folder] = append(found[folder], s.fset.Position(c.Pos()).String()+": "+c.Text)
+				}
+			}
+		}
+	}
+	for folder := range translatedBudget {
+		counts[folder] += 0 // a folder without matches also has to be looked at
+	}
+	for _, folder := range slices.Sorted(maps.Keys(counts)) {
+		switch have, budget := counts[folder], translatedBudget[folder]; {
+		case have > budget:
+			t.Errorf("%s has %d comments that read like a translation, and its budget is %d: begin them with what the "+
+				"thing does; the last of them are\n%s", folder, have, budget, strings.Join(found[folder][max(0, have-5):], "\n"))
+		case have < budget:
+			t.Errorf("%s has %d comments that read like a translation: lower its budget from %d", folder, have, budget)
+		}
+	}
+}
+
+func TestTranslated(t *testing.T) {
+	for text, want := range map[string]bool{
+		"// Env is what runs ran on.":                         true,
+		"// Before, After are what it takes.":                 true,
+		"// version is that of the tables.":                   true,
+		"// Env identifies the machine of a run.":             false,
+		"// version is the version of the tables.":            false,
+		"// Check reports that something is what it expects.": false,
+	} {
+		if translated.MatchString(text) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}
