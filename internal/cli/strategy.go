@@ -29,17 +29,17 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 	set := settingsOf(&p.search)
 	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
 	name := cmp.Or(f.strategy, p.search.Strategy)
-	systematic := name == search.Breadth || name == search.Depth
+	systematic := search.KindOf(name).Uses(search.KeyMaxDepth)
 	if f.maxDepth > 0 && f.strategy == "" && !systematic {
 		name, systematic = search.Breadth, true
 		a.note("note: --max-depth asks for a systematic search, so the strategy is %s and not %s", name, p.search.Strategy)
 	}
 	if f.maxDepth > 0 && !systematic {
-		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s or %s", name, search.Breadth, search.Depth)
+		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s", name, strings.Join(search.Using(search.KeyMaxDepth), " or "))
 	}
 	if dir := cmp.Or(f.corpus, p.search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
 		if !begins(name) {
-			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, search.Guided)
+			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, strings.Join(search.Using(search.KeyCorpus), " or "))
 		}
 		list, err := readCorpus(dir)
 		if err == nil {
@@ -65,7 +65,7 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 // begins reports whether a strategy begins with a corpus.
 func begins(name string) bool {
 	p, err := search.Parse(name)
-	return err == nil && p.Strategy == search.Guided
+	return err == nil && search.KindOf(p.Strategy).Uses(search.KeyCorpus)
 }
 
 func settingsOf(x *config.Exploration) search.Settings {

@@ -42,6 +42,7 @@ var layers = [][]string{
 	{"docs"},
 	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments"},
 	{"internal/fault", "sdk"},
+	{"internal/explore/search"},
 	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},
 	{"internal/model", "internal/alerts", "internal/incident"},
 	{"internal/record"},

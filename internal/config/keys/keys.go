@@ -90,12 +90,6 @@ var Lengths = []string{"vary", FullLength}
 // FullLength gives all runs their full length.
 const FullLength = "full"
 
-// Strategies are the names of search strategies, and DefaultStrategy is that of campaigns that name none. Package search, which
-// is above this one, has the strategies.
-var Strategies = []string{"random", "coverage-guided", "bfs", "dfs", DefaultStrategy, "pct"}
-
-const DefaultStrategy = "swarm"
-
 // FaultKinds are the words for kinds of faults.
 var FaultKinds = func() (words []string) {
 	for _, k := range fault.Kinds() {
