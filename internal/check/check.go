@@ -10,7 +10,6 @@ package check
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -19,7 +18,6 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -33,7 +31,7 @@ func Judge(spec *world.Spec, out *record.Outcome) []Verdict {
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
 		seen := out
-		if waits(p) {
+		if p.Waits() {
 			seen = stops.asFaults(out)
 		}
 		v := stops.excuse(p, excuse(p, judge(spec, p, seen), left))
@@ -72,35 +70,10 @@ func Judge(spec *world.Spec, out *record.Outcome) []Verdict {
 }
 
 func judge(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
-	switch t := p.Check.Type; {
-	case t == world.ProgressCheck:
-		return progressing(spec, p, out, abandoned(spec, out.Drivers))
-	case t == world.RecoveryCheck:
-		return recovered(spec, p, out)
-	case t == world.RunningCheck:
-		return final(p, running(p, out), cutOff(spec, out))
-	case t == world.Conformance:
-		return conforms(spec, p, out)
-	case t == world.Expression || t == world.InvariantCheck:
-		return Paired(p, out.History, func(p *world.Property, ops []history.Operation) Verdict {
-			return expressed(p, ops, cutOff(spec, out))
-		})
-	case t == world.Durability:
-		return final(p, Paired(p, out.History, durable), cutOff(spec, out))
-	case t == world.Agreement: // while a driver is at work, nodes differ
-		return final(p, safe(p, out), atWork(spec, out.Drivers))
-	case t == world.AlertsCheck:
-		return quietly(spec, p, out)
-	case !t.Probes():
-		return History(p, out.History)
+	if m := methodOf(p.Check.Type); m.judge != nil {
+		return m.judge(spec, p, out)
 	}
-	switch {
-	case p.Kind == world.Liveness && p.Tolerant():
-		return withstands(spec, p, out)
-	case p.Kind == world.Liveness:
-		return live(spec, p, out)
-	}
-	return safe(p, out)
+	return History(p, out.History)
 }
 
 // cutOff returns why there may have been more of the history to come, or nothing.
@@ -138,47 +111,23 @@ func abandoned(spec *world.Spec, ends []record.DriverEnd) int64 {
 // History judges a property over a history alone, such as one that was read from a file: without a run around it, what
 // a "holds" says of the run is not asked.
 func History(p *world.Property, events []history.Event) Verdict {
-	if ByOperations(p.Check.Type) {
-		return Paired(p, events, Operations)
+	m := methodOf(p.Check.Type)
+	switch {
+	case m.operations != nil:
+		return Paired(p, events, m.operations)
+	case m.history != nil:
+		return m.history(p, events)
 	}
-	if p.Check.Type != world.ProgressCheck {
-		return unknown(p, "a check of type %q judges no history", p.Check.Type)
-	}
-	end := int64(0)
-	for _, e := range events {
-		end = max(end, e.TimeNs)
-	}
-	if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
-		return unknown(p, "the history has no times, so hanging operations cannot be found")
-	}
-	if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
-		return unknown(p, "the time goes back at event %d, or some events have none, so hanging operations cannot be found", at)
-	}
-	return progressing(nil, p, &record.Outcome{History: events, VirtualNs: end}, 0)
+	return unknown(p, "a check of type %q judges no history", p.Check.Type)
 }
 
 // ByOperations reports whether checks of a type judge the operations of a history, and nothing else of a run.
-func ByOperations(t world.CheckType) bool {
-	switch t {
-	case world.Linearizability, world.Isolation, world.Expression, world.InvariantCheck, world.Monotonic, world.Durability:
-		return true
-	}
-	return false
-}
+func ByOperations(t world.CheckType) bool { return t.Kind().Basis == world.ByOperations }
 
 // Operations judges a property by the operations of a history, as History does. Its check is ByOperations.
 func Operations(p *world.Property, ops []history.Operation) Verdict {
-	switch p.Check.Type {
-	case world.Linearizability:
-		return linearizable(p, ops)
-	case world.Isolation:
-		return isolated(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), ops)
-	case world.Expression, world.InvariantCheck:
-		return expressed(p, ops, "")
-	case world.Monotonic:
-		return monotonic(p, ops)
-	case world.Durability:
-		return durable(p, ops)
+	if m := methodOf(p.Check.Type); m.operations != nil {
+		return m.operations(p, ops)
 	}
 	panic(fmt.Sprintf("check: operations for a check of type %q", p.Check.Type))
 }
@@ -220,43 +169,6 @@ func Again(was *world.Spec, properties []world.Property, run *Judged) []Verdict 
 		verdicts[i] = unknown(p, "this check did not run in that world; run it again")
 	}
 	return verdicts
-}
-
-// Validate returns why a property can never be judged: a condition that is no expression, an operation without a model.
-func Validate(p *world.Property) error {
-	switch p.Check.Type {
-	case world.Expression, world.InvariantCheck:
-		_, err := compileExpression(p.Check.Condition)
-		return err
-	case world.Linearizability:
-		if ob := objects[p.Check.Model]; ob != nil {
-			return ob.knows(p)
-		}
-		if !isRegister(p.Check.Model) {
-			return noModel(p.Check.Model)
-		}
-		if _, reason := judged(p.Check.Operations); reason != "" {
-			return errors.New(reason)
-		}
-	case world.Isolation:
-		level := cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable)
-		known := isolation.Levels
-		switch p.Check.Model {
-		case "", ListAppend:
-			known = slices.DeleteFunc(slices.Clone(known), isolation.OfRegisters)
-		case RWRegister:
-		default:
-			return noTransactions(p.Check.Model)
-		}
-		if !slices.Contains(known, level) {
-			return fmt.Errorf("no level %q; there are %s", level, joined(known))
-		}
-	case world.Durability:
-		if !isRegister(p.Check.Model) && p.Check.Model != "set" && p.Check.Model != "append-list" {
-			return fmt.Errorf("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
-		}
-	}
-	return nil
 }
 
 func joined[T ~string](words []T) string {
@@ -435,7 +347,7 @@ func unready(spec *world.Spec, out *record.Outcome) string {
 
 // ofOperations reports whether a check judges what drivers reported, and not what programs, probes or jobs showed.
 func ofOperations(c *world.Check) bool {
-	if c.Type == world.Conformance {
+	if c.Type.Kind().Basis == world.ByModel {
 		return c.Mapping != nil && slices.ContainsFunc(c.Mapping.Rules, func(r world.ModelRule) bool { return r.Operation != "" })
 	}
 	return !c.Type.Probes() && c.Jobs == (world.Jobs{})
@@ -445,11 +357,7 @@ func ofOperations(c *world.Check) bool {
 // that they have an order, or that what they wrote is there. A driver that reported nothing is named beside it. Others
 // promise something of all that a workload does, unless the user chooses operations.
 func judgesReported(c *world.Check) bool {
-	switch c.Type {
-	case world.Linearizability, world.Isolation, world.Monotonic, world.Durability:
-		return true
-	}
-	return len(c.Operations) > 0
+	return c.Type.Kind().Reported || len(c.Operations) > 0
 }
 
 // work counts what each workload reported. Clients of the drivers that come with Bloodhound are named after their

@@ -63,7 +63,7 @@ func followed(spec *world.Spec, m *world.Mapping, out *record.Outcome, measure b
 // it came to what they have besides.
 func modelled(spec *world.Spec, out *record.Outcome, measure bool) (reached []coverage.Feature, near []coverage.Nearness) {
 	for i := range spec.Properties {
-		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
+		if p := &spec.Properties[i]; p.Check.Type.Kind().Basis == world.ByModel {
 			if f, err := followed(spec, p.Check.Mapping, out, measure); err == nil { // else its verdict returns why
 				reached, near = append(reached, f.Reached...), append(near, coverage.Within(p.Name, f.Near)...)
 			}

@@ -128,15 +128,10 @@ func firstRefused(list []record.Crash) *record.Crash {
 	return nil
 }
 
-// waits reports whether a property promises that something works again or goes on, which a node that is down may keep from coming true.
-func waits(p *world.Property) bool {
-	return p.Kind == world.Liveness || p.Check.Type == world.ProgressCheck || p.Check.Type == world.RecoveryCheck
-}
-
 // excuse takes back a violation that the end of a program for a refused call may have brought about: that something does not work any more
 // since then. What was wrong before, and what a check of safety has found, stays a violation.
 func excuse(p *world.Property, v Verdict, left *record.Crash) Verdict {
-	if left == nil || v.Status != Violated || !waits(p) || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
+	if left == nil || v.Status != Violated || !p.Waits() || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
 		return v
 	}
 	u := unknown(p, "%s. Since then: %s", refused(left), v.Reason)

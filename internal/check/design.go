@@ -92,7 +92,7 @@ func (l stops) asFaults(out *record.Outcome) *record.Outcome {
 // excuse takes back a violation of a property that waits for something, since a node that had stopped was not started
 // again.
 func (l stops) excuse(p *world.Property, v Verdict) Verdict {
-	if v.Status != Violated || !waits(p) {
+	if v.Status != Violated || !p.Waits() {
 		return v
 	}
 	for i := range l {

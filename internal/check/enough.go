@@ -266,11 +266,11 @@ func Missed(spec *world.Spec, e *Evidence) (kinds []world.FaultKind, remedy stri
 
 // JudgesOperations reports whether a property's check judges what the operations of the workload returned.
 func JudgesOperations(spec *world.Spec) bool {
-	return judges(spec, world.Linearizability, world.Isolation, world.Monotonic, world.Durability, world.Expression, world.InvariantCheck)
+	return judges(spec, func(k *world.CheckKind) bool { return k.Basis == world.ByOperations })
 }
 
-func judges(spec *world.Spec, types ...world.CheckType) bool {
-	return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return slices.Contains(types, p.Check.Type) })
+func judges(spec *world.Spec, fits func(*world.CheckKind) bool) bool {
+	return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return fits(p.Check.Type.Kind()) })
 }
 
 // weight is what a reason makes of a judgement.
@@ -359,7 +359,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 	case share(all.DuringWork, all.Faults) > sufficient && e.Rates == 0:
 		add(little, fmt.Sprintf("only %d of %d faults were active between the first operation and the last; %s", all.DuringWork, all.Faults, longer))
 	}
-	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
+	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, func(k *world.CheckKind) bool { return k.Overlapping }) {
 		const alone = "no two operations overlapped, so no ordering bug could show"
 		if e.Recorded {
 			add(little, alone+"; record clients that work at the same time")
@@ -380,12 +380,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 func (e *Evidence) probes(spec *world.Spec, add func(weight, string)) {
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
-		if p.Kind == world.Liveness {
-			continue
-		}
-		switch p.Check.Type {
-		case world.HTTPCheck, world.RedisCheck, world.SQLCheck, world.Custom:
-		default:
+		if k := p.Check.Type.Kind(); p.Kind == world.Liveness || !k.Often() || k.Even {
 			continue
 		}
 		if n := e.Probes[p.Name]; n.Probes > 0 {

@@ -33,24 +33,8 @@ func Near(spec *world.Spec, out *record.Outcome, verdicts []Verdict) []coverage.
 	}
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
-		switch t := p.Check.Type; {
-		case t == world.ProgressCheck:
-			n.progress(spec, p, out)
-		case t == world.RecoveryCheck:
-			n.recovery(spec, p, out)
-		case t == world.Expression || t == world.InvariantCheck:
-			n.expression(p, ops)
-		case t == world.Linearizability:
-			n.reads(p, ops)
-			n.ambiguous(p, ops)
-			n.harmed(spec, p, ops, &out.Ledger)
-		case t == world.Monotonic:
-			n.backward(p, ops)
-		case t == world.Durability || t == world.Isolation:
-			n.ambiguous(p, ops)
-			n.harmed(spec, p, ops, &out.Ledger)
-		case t.Probes() && p.Kind == world.Liveness:
-			n.liveness(spec, p, out)
+		if m := methodOf(p.Check.Type); m.near != nil {
+			m.near(n, spec, p, out, ops)
 		}
 	}
 	for i := range out.SDK.Guidance {
@@ -85,7 +69,7 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *record.Out
 	if len(probes) == 0 {
 		return
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	longest := int64(0)
 	if p.Tolerant() {
 		if t, err := toleranceOf(spec, p, out); err == nil {
@@ -167,7 +151,7 @@ func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *record.Out
 	if err != nil {
 		return
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	longest, who := int64(0), ""
 	for _, w := range undisturbed(out, timeout) {
 		for _, g := range tried(p, attempts, w.fromNs, w.endNs) {

@@ -11,9 +11,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// defaultTimeoutNs is the time that a liveness property without a timeout has after each heal.
-const defaultTimeoutNs = 30_000_000_000
-
 // finalPhase is when all faults are over and the world has settled.
 const finalPhase = "final"
 
@@ -33,9 +30,7 @@ var (
 // said is what a probe says for causes: the first line of a user's program or function; of the probes that come with Bloodhound, whose
 // words are Bloodhound's own, their codes.
 func said(p *world.Property, q *record.Probe) []string {
-	switch p.Check.Type {
-	case world.HTTPCheck, world.RedisCheck, world.SQLCheck, world.Agreement:
-	default:
+	if !p.Check.Type.Kind().Words {
 		if q.Cause != nil {
 			return append([]string{string(q.Cause.Code)}, q.Cause.Fields...)
 		}
@@ -89,7 +84,7 @@ func safe(p *world.Property, out *record.Outcome) Verdict {
 				// The event is also the one of its end.
 				v.violate(q.Event, q.EndNs, probeFailed.Of(said(p, q)...).Say("the check failed: %s", firstLine(q.Output)))
 			}
-			if p.Check.Type == world.Agreement { // the report shows what each node said below what is wrong with the answers
+			if p.Check.Type.Kind().AsksNodes { // the report shows what each node said below what is wrong with the answers
 				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
 			} else if broken == 1 {
 				v.Evidence = append(v.Evidence, inFull(q)...)
@@ -140,7 +135,7 @@ func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 		v.Reason = "the check never ran"
 		return v
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	begin := out.ReadyNs
 	if begin == 0 && len(out.Heals) == 0 {
 		begin = probes[0].StartNs
@@ -271,14 +266,6 @@ func windowsOf(start int64, heals []int64, timeout int64) []window {
 		list = append(list, window{name: "a heal", code: "heal", heal: true, fromNs: heal, endNs: heal + timeout})
 	}
 	return list
-}
-
-// timeoutOf is the time that a property has after the start and after each heal.
-func timeoutOf(p *world.Property) int64 {
-	if p.TimeoutNs <= 0 {
-		return defaultTimeoutNs
-	}
-	return p.TimeoutNs
 }
 
 func (w *window) fill(probes []record.Probe) {

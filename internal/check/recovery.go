@@ -59,7 +59,7 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 		return unknown(p, "%v", err)
 	}
 	attempts, never := withoutNeverWorked(attempts, out)
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	windows := windowsOf(out.ReadyNs, out.Heals, timeout)
 	doubt := ""
 	for i, w := range windows {
@@ -190,7 +190,7 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 	case !t.complete:
 		return unknown(p, "the ledger does not list all faults, so it is unknown when %s", t.what), false
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	v = verdict(p)
 	lasted, _ := faulty(&out.Ledger, 0)
 	for _, s := range t.times(out.ReadyNs, out.VirtualNs, nil) {

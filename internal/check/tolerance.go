@@ -388,7 +388,7 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 	if err != nil {
 		return unknown(p, "%v", err)
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	must := t.endpoint(spec, p.Check.Endpoint)
 	last := probes[len(probes)-1].EndNs
 	begins := append([]int64{out.ReadyNs}, t.ends...)

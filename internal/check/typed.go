@@ -14,7 +14,7 @@ import (
 // Typed judges as Operations does, and by operations whose values are spelt with their types, as package formats reads them from EDN. Only what
 // joins values must know that: a register that texts are appended to.
 func Typed(p *world.Property, ops []history.Operation) Verdict {
-	joins := (p.Check.Type == world.Linearizability || p.Check.Type == world.Durability) && isRegister(p.Check.Model)
+	joins := slices.Contains(p.Check.Type.Kind().Models, "register") && isRegister(p.Check.Model)
 	if joins && slices.ContainsFunc(ops, func(o history.Operation) bool { return kindOf(o.Op) == grow }) {
 		var reason string
 		if ops, reason = joinable(ops); reason != "" {

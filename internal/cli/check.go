@@ -315,10 +315,10 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	default:
 		return nil, nil
 	}
-	if len(k.Operations) > 0 && k.Type != world.Linearizability && k.Type != world.Monotonic {
+	if len(k.Operations) > 0 && !k.Type.Kind().Uses("operations") {
 		return nil, fmt.Errorf("--operations: %s judges all operations; leave it out", p.Name)
 	}
-	if len(k.KeyPatterns) > 0 && k.Type != world.Linearizability && k.Type != world.Monotonic && k.Type != world.Durability {
+	if len(k.KeyPatterns) > 0 && !k.Type.Kind().Uses("keys") {
 		return nil, fmt.Errorf("--keys: %s judges all keys; leave it out", p.Name)
 	}
 	if set("model") && k.Model != j.model {
@@ -398,7 +398,7 @@ func (a *app) overHistories(all []world.Property, named bool) []world.Property {
 			a.note("note: property %q is not judged: its check looks at servers, and a history has none", p.Name)
 			continue
 		}
-		if p.Check.Type == world.Conformance && !named {
+		if p.Check.Type.Kind().Basis == world.ByModel && !named {
 			a.note("note: property %q is not judged: its check looks at logs, and a history has none", p.Name)
 			continue
 		}

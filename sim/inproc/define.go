@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -227,16 +228,19 @@ type Property struct {
 	Within       time.Duration // of recovery: after the last fault has ended
 }
 
+// overOperations reports whether checks of a kind judge what operations of clients returned, and when.
+func overOperations(k *world.CheckKind) bool {
+	return k.Basis == world.ByOperations || k.Basis == world.ByRun
+}
+
 // Property adds a check over the operations of clients.
 func (w *World) Property(p Property) {
-	kind, t := world.Safety, world.CheckType(p.Type)
-	switch t {
-	case world.Linearizability, world.Isolation, world.Durability, world.Monotonic, world.Expression:
-	case world.InvariantCheck, world.ProgressCheck, world.RecoveryCheck:
-		kind = world.PropertyKind(t)
-	default:
-		w.mistake("property %q: %q is no type of a check over operations; there are linearizability, isolation, durability, "+
-			"monotonic, expression, invariant, progress and recovery, and Invariant, Eventually and Final take functions", p.Name, p.Type)
+	t := world.CheckType(p.Type)
+	kind := cmp.Or(t.Kind().Property, world.Safety)
+	if known := world.CheckTypes(overOperations); !slices.Contains(known, p.Type) {
+		last := len(known) - 1
+		w.mistake("property %q: %q is no type of a check over operations; there are %s and %s, and Invariant, Eventually and Final take functions",
+			p.Name, p.Type, strings.Join(known[:last], ", "), known[last])
 	}
 	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t, Model: p.Model,
 		Level: p.Level, Operations: p.Operations, Condition: p.Condition, Failures: p.Failures, HangNs: int64(p.Hang),

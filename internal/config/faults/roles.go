@@ -78,7 +78,7 @@ func role(l *load.State, c *source.Node, name, node, key string) world.NodeRole 
 			ExpectStatus: int(source.ValueOr(c.Get("expect").Get("status"), int64(200))), ExpectBody: l.ExpectedBody(c.Get("expect"), key)}
 		r.Check.Endpoint, _ = l.ServerURL(c.Get("endpoint").Position, "http", key+".endpoint", named(c.Get("endpoint").Text))
 	}
-	r.Check.IntervalNs = source.ValueOr(c.Get("interval"), int64(checks.ProbeIntervalNs))
+	r.Check.IntervalNs = source.ValueOr(c.Get("interval"), r.Check.Type.Kind().IntervalNs)
 	return r
 }
 

@@ -170,7 +170,7 @@ func (p *Plan) possible(spec *world.Spec) error {
 		return nil
 	case KindOf(p.Strategy).Scheduled:
 		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", p.Strategy, Guided)
-	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type == world.Conformance }):
+	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type.Kind().Basis == world.ByModel }):
 		return fmt.Errorf("the guide %s looks at what runs reach in a model, and they are followed in none: write "+
 			"exploration.guide, add a property whose check is of type model, or use %s", p.Guide, Guided)
 	}
