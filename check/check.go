@@ -62,7 +62,7 @@ const (
 // Linearizable judges whether the operations behave as if each took effect at one moment between its invocation and its return. model names the
 // kind of object, such as [KeyValue].
 func Linearizable(ops []history.Operation, model string) Verdict {
-	return judged(world.Check{Type: world.Linearizability, Model: model}, ops)
+	return judged(world.Check{Type: world.Linearizability, Subject: world.Subject{Model: model}}, ops)
 }
 
 // Names of models for [Isolation].
@@ -90,7 +90,7 @@ const (
 
 // Isolation judges whether the transactions of a history keep a level of isolation. model is [ListAppend] or [RWRegister].
 func Isolation(ops []history.Operation, model string, level Level) Verdict {
-	return judged(world.Check{Type: world.Isolation, Model: model, Level: string(level)}, ops)
+	return judged(world.Check{Type: world.Isolation, Subject: world.Subject{Model: model, Level: string(level)}}, ops)
 }
 
 func judged(c world.Check, ops []history.Operation) Verdict {

@@ -215,7 +215,7 @@ func TestSilentDriver(t *testing.T) {
 			if got := strings.Join(verdicts[0].LeftOut, "; "); got != c.leftOut {
 				t.Errorf("left out: %q, want %q", got, c.leftOut)
 			}
-			spec.Properties[0].Check = world.Check{Type: world.Expression, Condition: "true"} // it speaks of all operations
+			spec.Properties[0].Check = world.Check{Type: world.Expression, Subject: world.Subject{Condition: "true"}} // it speaks of all operations
 			if v := Judge(spec, out)[0]; v.Status != Unknown || len(v.LeftOut) > 0 {
 				t.Errorf("an expression %s, and %q was left out", v.Status, v.LeftOut)
 			}
@@ -406,15 +406,16 @@ func TestProbes(t *testing.T) {
 			o.Ledger.Injections = []fault.Injection{{StartNs: 65 * second, EndNs: 70 * second}}
 		}, Unknown, "after each heal the next fault began"},
 		{"a condition", "p", func(s *world.Spec, o *record.Outcome) {
-			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
+			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Subject: world.Subject{Condition: "one leader"}}
 		}, Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},
 		{"agreement", "p", func(s *world.Spec, o *record.Outcome) {
-			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}}
+			s.Properties[0].Check = world.Check{Type: world.Agreement, Tolerance: world.Tolerance{Nodes: []string{"n1", "n2"}}}
 			only(o, "p", 60, probe("p", 1, 61))
 			o.Probes[len(o.Probes)-1].Output = "the nodes differ: n1 says 1; n2 says 2\nn1 says 1\nn2 says 2"
 		}, Violated, "the nodes differ: n1 says 1; n2 says 2"},
 		{"agreement without an answer", "p", func(s *world.Spec, o *record.Outcome) {
-			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}, Unanswered: world.UnknownIfSilent}
+			s.Properties[0].Check = world.Check{Type: world.Agreement, Tolerance: world.Tolerance{Nodes: []string{"n1", "n2"}},
+				Comparison: world.Comparison{Unanswered: world.UnknownIfSilent}}
 			only(o, "p", 60, probe("p", 2, 61))
 			o.Probes[len(o.Probes)-1].Phase = "final"
 		}, Unknown, "the check itself failed"},

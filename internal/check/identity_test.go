@@ -81,12 +81,13 @@ func violations(t *testing.T) (list []violating) {
 		Location: sdk.Location{File: "a.go", Function: "f", Line: 3}, Hits: 1, Pass: &sdk.Sighting{Node: "n", Event: 3}}}}})
 	one(world.Check{Type: world.RunningCheck}, world.Safety, &record.Outcome{Reason: record.Finished,
 		NotUp: []record.NotUp{{Node: "db", State: "ended", Why: "x"}}})
-	one(world.Check{Type: world.ProgressCheck, Failures: 3}, world.Progress, run(t, fails(3, 1, "put(a)")))
-	one(world.Check{Type: world.ProgressCheck, HangNs: 5 * second}, world.Progress, run(t, "0:get(a) 0.1:get(a)! 1:put(a) 20:put(a)!"))
+	one(world.Check{Type: world.ProgressCheck, Patience: world.Patience{Failures: 3}}, world.Progress, run(t, fails(3, 1, "put(a)")))
+	one(world.Check{Type: world.ProgressCheck,
+		Patience: world.Patience{HangNs: 5 * second}}, world.Progress, run(t, "0:get(a) 0.1:get(a)! 1:put(a) 20:put(a)!"))
 	one(world.Check{Type: world.RecoveryCheck, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}, world.Recovery,
 		run(t, "1:@a 2:@a! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end"))
 	one(world.Check{Type: world.RecoveryCheck}, world.Recovery, run(t, "1:put(a) 1.1:put(a)! 3:#5 5:heal "+fails(9, 6, "~put(a)")+"16:end"))
-	spec, _ := trio(world.Check{Type: world.Custom, While: "majority connected"}, world.Liveness)
+	spec, _ := trio(world.Check{Type: world.Custom, Tolerance: world.Tolerance{While: "majority connected"}}, world.Liveness)
 	judged(spec, checked(t, [][2]int64{{10, 30}}, "crash n3 10..30"))
 	for _, p := range []struct {
 		check world.CheckType
@@ -102,8 +103,8 @@ func violations(t *testing.T) (list []violating) {
 	} {
 		out := &record.Outcome{Reason: record.Finished, VirtualNs: 60 * second, ReadyNs: 1,
 			Probes: []record.Probe{{Property: "p", Phase: finalPhase, Event: 7, ExitCode: world.ProbeViolated, Output: p.says}}}
-		one(world.Check{Type: p.check, Query: "SELECT 1"}, world.Safety, out)
-		one(world.Check{Type: p.check, Query: "SELECT 1"}, world.Liveness, out)
+		one(world.Check{Type: p.check, Question: world.Question{Query: "SELECT 1"}}, world.Safety, out)
+		one(world.Check{Type: p.check, Question: world.Question{Query: "SELECT 1"}}, world.Liveness, out)
 	}
 	operations := func(c world.Check, text string) {
 		var ops []history.Operation
@@ -118,7 +119,9 @@ func violations(t *testing.T) (list []violating) {
 		}
 		list = append(list, violating{Entry: "operations", Property: &world.Property{Name: "p", Kind: world.Safety, Check: c}, Ops: ops})
 	}
-	object := func(model string) world.Check { return world.Check{Type: world.Linearizability, Model: model} }
+	object := func(model string) world.Check {
+		return world.Check{Type: world.Linearizability, Subject: world.Subject{Model: model}}
+	}
 	operations(object("counter"), "incr -> -1; incr -> 1")
 	operations(object("queue"), "dequeue -> a; enqueue a")
 	var together []history.Operation // all of them are under way at the same time
@@ -128,8 +131,9 @@ func violations(t *testing.T) (list []violating) {
 			Input: accesses, Output: accesses, Found: true})
 	}
 	list = append(list, violating{Entry: "operations", Ops: together, Property: &world.Property{Name: "p", Kind: world.Safety,
-		Check: world.Check{Type: world.Isolation, Model: RWRegister, Level: string(isolation.SnapshotIsolation)}}})
-	list = append(list, violating{Entry: "workload", Property: &world.Property{Name: "p", Check: world.Check{Model: LongFork}},
+		Check: world.Check{Type: world.Isolation, Subject: world.Subject{Model: RWRegister, Level: string(isolation.SnapshotIsolation)}}}})
+	list = append(list, violating{Entry: "workload", Property: &world.Property{Name: "p",
+		Check: world.Check{Subject: world.Subject{Model: LongFork}}},
 		Ops: []history.Operation{{Client: "c", Op: "txn", Type: history.Ok, Call: 1, Return: 2, Input: `[["r","x",null],["r","x",null]]`,
 			Output: `[["r","x",1],["r","x",2]]`}}})
 	return list

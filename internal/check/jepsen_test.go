@@ -23,7 +23,7 @@ func workloadVerdict(t *testing.T, model, edn string, limits WorkloadLimits) Ver
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return Paired(&world.Property{Name: model, Check: world.Check{Type: world.Isolation, Model: model}}, events,
+	return Paired(&world.Property{Name: model, Check: world.Check{Type: world.Isolation, Subject: world.Subject{Model: model}}}, events,
 		func(p *world.Property, ops []history.Operation) Verdict { return Workload(p, limits, ops) })
 }
 
@@ -139,7 +139,7 @@ func TestLongForkAgreesWithTheSlowTwin(t *testing.T) {
 				fork = fork || more && less
 			}
 		}
-		v := Paired(&world.Property{Check: world.Check{Model: LongFork}}, events,
+		v := Paired(&world.Property{Check: world.Check{Subject: world.Subject{Model: LongFork}}}, events,
 			func(p *world.Property, ops []history.Operation) Verdict {
 				return Workload(p, WorkloadLimits{}, ops)
 			})

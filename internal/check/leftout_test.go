@@ -167,7 +167,8 @@ func TestOperationsChoose(t *testing.T) {
 		want  bool
 	}{
 		{world.Check{Type: world.Linearizability}, true}, {world.Check{Type: world.Isolation}, true}, {world.Check{Type: world.Durability}, true},
-		{world.Check{Type: world.ProgressCheck}, false}, {world.Check{Type: world.ProgressCheck, Operations: []string{"get"}}, true},
+		{world.Check{Type: world.ProgressCheck}, false}, {world.Check{Type: world.ProgressCheck,
+			Subject: world.Subject{Operations: []string{"get"}}}, true},
 		{world.Check{Type: world.RecoveryCheck}, false}, {world.Check{Type: world.Expression}, false}, {world.Check{Type: world.Conformance}, false},
 	} {
 		if got := judgesReported(&c.check); got != c.want {

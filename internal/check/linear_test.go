@@ -57,7 +57,8 @@ func events(t testing.TB, short string) []history.Event {
 }
 
 func property(operations ...string) *world.Property {
-	return &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: operations}}
+	return &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+		Subject: world.Subject{Operations: operations}}}
 }
 
 // histories are judged by everything below: each illegal one has one reason.
@@ -258,7 +259,7 @@ func TestMutants(t *testing.T) {
 			if err != nil || c.unknown != "" {
 				continue
 			}
-			h, reason := perKey(&world.Check{Operations: c.list}, ops)
+			h, reason := perKey(&world.Check{Subject: world.Subject{Operations: c.list}}, ops)
 			keys := h.keys
 			if reason != "" {
 				t.Fatal(reason)

@@ -28,8 +28,8 @@ func distanceOf(p world.Property, out *record.Outcome, measure string, verdicts 
 }
 
 func TestNearOfProgressAndRecovery(t *testing.T) {
-	row := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Failures: 5}}
-	hang := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, HangNs: 10e9}}
+	row := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Patience: world.Patience{Failures: 5}}}
+	hang := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Patience: world.Patience{HangNs: 10e9}}}
 	again := world.Property{Kind: world.Recovery, TimeoutNs: 10e9, Check: world.Check{Type: world.RecoveryCheck}}
 	for _, c := range []struct {
 		name    string
@@ -108,7 +108,8 @@ func TestNearOfOperationsAndInjections(t *testing.T) {
 		return []history.Event{{Number: uint64(from), TimeNs: from * 1e6, Client: op, Type: history.Invoke, Op: op, Key: "k", Input: "1", Node: node},
 			{Number: uint64(to), TimeNs: to * 1e6, Client: op, Type: history.Ok, Op: op, Key: "k", Output: "1", Node: node}}
 	}
-	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1}, {Kind: "partition", RatePPM: 1}}},
+	spec := &world.Spec{Faults: world.Faults{Enabled: true,
+		Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1}, {Kind: "partition", RatePPM: 1}}},
 		Properties: []world.Property{{Name: "p", Check: world.Check{Type: world.Durability}}}}
 	injection := func(kind world.FaultKind, target string, from, to int64) fault.Injection {
 		return fault.Injection{Kind: kind, Target: target, StartNs: from * 1e6, EndNs: to * 1e6}
@@ -162,7 +163,7 @@ func TestNearOfExpressions(t *testing.T) {
 		{`all(ops, .type == "ok")`, none},
 		{`all(ops, count(ops, .op == "put") < 5)`, none},
 	} {
-		p := world.Property{Check: world.Check{Type: world.Expression, Condition: c.cond}}
+		p := world.Property{Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: c.cond}}}
 		got, want := distanceOf(p, &record.Outcome{History: events(t, "a:put=1 a! b:get b!1")}, "slack"), c.slack
 		if want == none {
 			want = -1

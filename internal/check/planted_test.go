@@ -28,21 +28,21 @@ type planted struct {
 
 var (
 	overRegisters = world.Check{Type: world.Linearizability}
-	overSets      = world.Check{Type: world.Linearizability, Model: "set"}
-	overQueues    = world.Check{Type: world.Linearizability, Model: "queue"}
-	overLists     = world.Check{Type: world.Linearizability, Model: "append-list"}
-	overLocks     = world.Check{Type: world.Linearizability, Model: "lock"}
-	overCounters  = world.Check{Type: world.Linearizability, Model: "counter"}
+	overSets      = world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "set"}}
+	overQueues    = world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "queue"}}
+	overLists     = world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "append-list"}}
+	overLocks     = world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "lock"}}
+	overCounters  = world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "counter"}}
 	durableKeys   = world.Check{Type: world.Durability}
-	durableSets   = world.Check{Type: world.Durability, Model: "set"}
-	setFullModel  = world.Check{Type: world.Isolation, Model: SetFull}
-	commentsModel = world.Check{Type: world.Isolation, Model: Comments}
-	longForkModel = world.Check{Type: world.Isolation, Model: LongFork}
-	sequentially  = world.Check{Type: world.Isolation, Model: Sequential}
+	durableSets   = world.Check{Type: world.Durability, Subject: world.Subject{Model: "set"}}
+	setFullModel  = world.Check{Type: world.Isolation, Subject: world.Subject{Model: SetFull}}
+	commentsModel = world.Check{Type: world.Isolation, Subject: world.Subject{Model: Comments}}
+	longForkModel = world.Check{Type: world.Isolation, Subject: world.Subject{Model: LongFork}}
+	sequentially  = world.Check{Type: world.Isolation, Subject: world.Subject{Model: Sequential}}
 )
 
 func ofTransactions(model, level string) world.Check {
-	return world.Check{Type: world.Isolation, Model: model, Level: level}
+	return world.Check{Type: world.Isolation, Subject: world.Subject{Model: model, Level: level}}
 }
 
 var plantedHistories = []planted{

@@ -154,7 +154,8 @@ var propertyHistories = []struct {
 func TestPropertiesOfHistories(t *testing.T) {
 	for _, c := range propertyHistories {
 		t.Run(string(c.kind)+"/"+c.model+c.name, func(t *testing.T) {
-			p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Model: c.model, Condition: c.cond}}
+			p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind,
+				Subject: world.Subject{Model: c.model, Condition: c.cond}}}
 			if c.keys != "" {
 				p.Check.KeyPatterns = strings.Split(c.keys, ",")
 			}
@@ -214,9 +215,9 @@ func TestInvariantsOneByOne(t *testing.T) {
 		in := events(t, short.String())
 		for _, cond := range []string{`all(ops, .output != "3")`,
 			`none(ops, .output == "3" or .type == "open" and .client == "c5")`, `filter(ops, .output == "3")`} {
-			fast := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Condition: cond}}, in)
+			fast := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Subject: world.Subject{Condition: cond}}}, in)
 			slow := History(&world.Property{Check: world.Check{Type: world.InvariantCheck,
-				Condition: "let all_of_them = ops; " + strings.Replace(cond, "ops", "all_of_them", 1)}}, in)
+				Subject: world.Subject{Condition: "let all_of_them = ops; " + strings.Replace(cond, "ops", "all_of_them", 1)}}}, in)
 			count[fast.Status]++
 			if fast.Status != slow.Status || fast.Event != slow.Event {
 				t.Fatalf("%s: %s at %d (%s), the slow twin says %s at %d (%s): %s", cond, fast.Status, fast.Event, fast.Reason,
@@ -238,7 +239,7 @@ func TestInvariantBudget(t *testing.T) {
 			history.Event{Number: 2*i + 2, Client: "a", Type: history.Ok})
 	}
 	for cond, want := range map[string]Status{`count(ops, .type == "open") <= 1`: Unknown, `none(ops, .type == "fail")`: Holds} {
-		v := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Condition: cond}}, in)
+		v := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Subject: world.Subject{Condition: cond}}}, in)
 		if v.Status != want || want == Unknown && !strings.HasPrefix(v.Reason, "budget: ") {
 			t.Errorf("%s: %s %s", cond, v.Status, v.Reason)
 		}
@@ -320,7 +321,7 @@ func TestMissingElementsAreCounted(t *testing.T) {
 	}
 	do("remove", "9", "")
 	do("read", "", "[0,2,4,5]")
-	p := &world.Property{Check: world.Check{Type: world.Durability, Model: "set"}}
+	p := &world.Property{Check: world.Check{Type: world.Durability, Subject: world.Subject{Model: "set"}}}
 	v := durable(p, ops)
 	if want := "5 of 9 acknowledged elements are missing: \"1\", \"3\", \"6\", \"7\", \"8\""; v.Status != Violated || v.Evidence[len(v.Evidence)-1] != want {
 		t.Errorf("%s, %q", v.Status, v.Evidence)

@@ -401,7 +401,7 @@ var typedText = &typed{
 }
 
 var typedSet = &typed{
-	name: "set", check: world.Check{Type: world.Linearizability, Model: "set"},
+	name: "set", check: world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "set"}},
 	fill: func(r *rand.Rand, l *language, m *move) {
 		m.f = []string{"add", "add", "add", "remove", "contains", "read"}[r.IntN(6)]
 		if m.a = l.few(r); r.IntN(6) == 0 {
@@ -468,7 +468,7 @@ func (l *language) spellings(r *rand.Rand, list []what) []string {
 }
 
 var typedList = &typed{
-	name: "append-list", check: world.Check{Type: world.Linearizability, Model: "append-list"},
+	name: "append-list", check: world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "append-list"}},
 	fill: func(r *rand.Rand, l *language, m *move) {
 		m.f = []string{"append", "append", "read"}[r.IntN(3)]
 		if m.a = l.any(r); r.IntN(6) == 0 {
@@ -498,7 +498,8 @@ var typedList = &typed{
 }
 
 var typedQueue = &typed{
-	name: "queue", check: world.Check{Type: world.Linearizability, Model: "queue"}, unsure: "may have taken it or have found the queue empty",
+	name: "queue", check: world.Check{Type: world.Linearizability,
+		Subject: world.Subject{Model: "queue"}}, unsure: "may have taken it or have found the queue empty",
 	fill: func(r *rand.Rand, l *language, m *move) {
 		m.f = []string{"enqueue", "dequeue"}[r.IntN(2)]
 		if m.a = l.any(r); r.IntN(20) == 0 {
@@ -537,7 +538,7 @@ var typedQueue = &typed{
 }
 
 var typedLock = &typed{
-	name: "lock", check: world.Check{Type: world.Linearizability, Model: "lock"},
+	name: "lock", check: world.Check{Type: world.Linearizability, Subject: world.Subject{Model: "lock"}},
 	fill: func(r *rand.Rand, l *language, m *move) {
 		m.f = []string{"acquire", "release"}[r.IntN(2)]
 		m.a = what(r.IntN(3))

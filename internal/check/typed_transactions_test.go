@@ -242,7 +242,7 @@ func TestTypedTransactions(t *testing.T) {
 			for _, level := range levels {
 				t.Run(fmt.Sprintf("%s of %s in %s", level, model, l.name), func(t *testing.T) {
 					r := rand.New(rand.NewPCG(uint64(len(level)), uint64(len(l.name)+len(model))))
-					kind := &typed{check: world.Check{Type: world.Isolation, Model: model, Level: string(level)}}
+					kind := &typed{check: world.Check{Type: world.Isolation, Subject: world.Subject{Model: model, Level: string(level)}}}
 					lists := model == ListAppend
 					kind.value = func(r *rand.Rand, l *language, m *move, done bool) string {
 						return l.transactionText(r, m, lists, done)

@@ -33,46 +33,73 @@ type Property struct {
 	Check     Check `json:"check"`
 }
 
-// Check holds the parameters of all check types; only those of Type are set.
+// Check is a type of checks with its parameters. CheckKinds says which of them the type has; the others are not set.
+//
+// The order of the fields is that of the JSON of stored Specs, on which digests depend.
 type Check struct {
-	Type         CheckType `json:"type"`
-	Operations   []string  `json:"operations,omitempty"` // linearizability, monotonic: whose results are judged
-	Model        string    `json:"model,omitempty"`      // linearizability, isolation, durability
-	Level        string    `json:"level,omitempty"`      // isolation
-	Endpoint     string    `json:"endpoint,omitempty"`   // http: URL; redis: redis://host:port; sql: postgres:// or mysql://
-	Body         string    `json:"body,omitempty"`       // http: what is sent, by POST
-	Query        string    `json:"query,omitempty"`      // sql
-	ExpectStatus int       `json:"expect_status,omitempty"`
-	ExpectBody   string    `json:"expect_body,omitempty"`
-	Command      []string  `json:"command,omitempty"`   // redis: words of the command
-	Expect       string    `json:"expect,omitempty"`    // redis: the reply
-	Script       []string  `json:"script,omitempty"`    // custom: argv, run on the checker's node
-	Condition    string    `json:"condition,omitempty"` // expression, invariant
-	// While and Despite say which faults are no excuse for a property of liveness, progress or recovery. While is a condition
-	// (Connected) on Nodes: as long as it is true the property must hold, whatever faults lie elsewhere. Faults of the kinds in
-	// Despite excuse nothing anywhere.
-	While   string   `json:"while,omitempty"`
-	Despite []string `json:"despite,omitempty"`
-	// Nodes are asked by an agreement, or are those that While is about. Pattern is a regular expression: its groups, or what it matches, are what must agree.
-	Nodes      []string `json:"nodes,omitempty"`
-	Pattern    string   `json:"pattern,omitempty"`
-	Unanswered string   `json:"unanswered,omitempty"` // violated (also empty) or UnknownIfSilent
-	// Failures and HangNs bound what a progress check lets pass: failures in a row, and time under way; 0 is no bound. Times
-	// of faults, and GraceNs after them, do not count unless DuringFaults.
-	Failures     int   `json:"failures,omitempty"`
-	HangNs       int64 `json:"hang_ns,omitempty"`
-	GraceNs      int64 `json:"grace_ns,omitempty"`
-	DuringFaults bool  `json:"during_faults,omitempty"`
+	Type CheckType `json:"type"`
+	Subject
+	Question
+	Tolerance
+	Comparison
+	Patience
 	// Keys is how many keys a recovery check tries after the last heal.
-	Keys int `json:"keys,omitempty"`
-	// KeyPatterns choose the keys that are judged: linearizability, monotonic, durability. Without any, these are all that can be.
-	KeyPatterns []string `json:"key_patterns,omitempty"`
-	Jobs        Jobs     `json:"jobs,omitzero"` // progress, recovery
+	Keys int  `json:"keys,omitempty"`
+	Jobs Jobs `json:"jobs,omitzero"` // progress, recovery
 	// Mapping reports which steps of a specification the events of a run are: model.
 	Mapping *Mapping `json:"mapping,omitempty"`
 	Alerts  *Alerts  `json:"alerts,omitempty"` // alerts
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
+}
+
+// Subject chooses what checks judge of the history of operations, and what they promise of it.
+type Subject struct {
+	Operations []string `json:"operations,omitempty"` // linearizability, monotonic: whose results are judged; progress, recovery
+	Model      string   `json:"model,omitempty"`      // linearizability, isolation, durability
+	Level      string   `json:"level,omitempty"`      // isolation
+	Condition  string   `json:"condition,omitempty"`  // expression, invariant
+	// KeyPatterns choose the keys that are judged: linearizability, monotonic, durability. Without any, these are all that can be.
+	KeyPatterns []string `json:"key_patterns,omitempty"`
+}
+
+// Question is what a probe asks, and the answer that it expects.
+type Question struct {
+	Endpoint     string   `json:"endpoint,omitempty"` // http: URL; redis: redis://host:port; sql: postgres:// or mysql://
+	Body         string   `json:"body,omitempty"`     // http: what is sent, by POST
+	Query        string   `json:"query,omitempty"`    // sql
+	ExpectStatus int      `json:"expect_status,omitempty"`
+	ExpectBody   string   `json:"expect_body,omitempty"`
+	Command      []string `json:"command,omitempty"` // redis: words of the command
+	Expect       string   `json:"expect,omitempty"`  // redis: the reply
+	Script       []string `json:"script,omitempty"`  // custom: argv, run on the checker's node
+}
+
+// Tolerance says which faults are no excuse for a property of liveness, progress or recovery.
+type Tolerance struct {
+	// While is a condition (Connected) on Nodes: as long as it is true the property must hold, whatever faults lie elsewhere. Faults
+	// of the kinds in Despite excuse nothing anywhere.
+	While   string   `json:"while,omitempty"`
+	Despite []string `json:"despite,omitempty"`
+	// Nodes are those that While is about, or those that an agreement asks.
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// Comparison says how an agreement compares the answers of nodes.
+type Comparison struct {
+	// Pattern is a regular expression: its groups, or what it matches, are what must agree.
+	Pattern    string `json:"pattern,omitempty"`
+	Unanswered string `json:"unanswered,omitempty"` // violated (also empty) or UnknownIfSilent
+}
+
+// Patience bounds what checks of progress and alerts let pass.
+type Patience struct {
+	// Failures in a row, and HangNs under way, are what a progress check lets pass; 0 is no bound.
+	Failures int   `json:"failures,omitempty"`
+	HangNs   int64 `json:"hang_ns,omitempty"`
+	// Times of faults, and GraceNs after them, do not count unless DuringFaults.
+	GraceNs      int64 `json:"grace_ns,omitempty"`
+	DuringFaults bool  `json:"during_faults,omitempty"`
 }
 
 // Tolerant reports whether a property must hold while some faults last, and not only without any.

@@ -614,6 +614,8 @@ func FaultNames(kinds []FaultKind) string {
 }
 
 // FaultRule is one kind of fault with its rate and shape.
+//
+// The order of the fields is that of the JSON of stored Specs, on which digests depend.
 type FaultRule struct {
 	Kind    FaultKind `json:"kind"`
 	Text    string    `json:"text,omitempty"` // the sentence that the user wrote, if it is one
@@ -627,13 +629,7 @@ type FaultRule struct {
 	Most  int64 `json:"most,omitempty"`
 	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.
 	Targets []string `json:"targets,omitempty"`
-	OneWay  bool     `json:"one_way,omitempty"`
-	// Shape is that of a partition: nodes, links (empty is both), or, of a group of servers, halves, bridge or ring.
-	Shape string `json:"shape,omitempty"`
-	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) are what a slow link adds; all 0 is a default.
-	LatencyNs      int64 `json:"latency_ns,omitempty"`
-	JitterNs       int64 `json:"jitter_ns,omitempty"`
-	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
+	LinkEffect
 	// Max bounds how often the rule injects in one run; 0 is no bound.
 	Max int `json:"max,omitempty"`
 	// FromStart has a rule that draws by a rate also affect nodes that have not been ready yet, from FairFaults on. Rules with
@@ -645,6 +641,22 @@ type FaultRule struct {
 	Derived bool `json:"derived,omitempty"`
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`
+	Trigger
+}
+
+// LinkEffect shapes faults of links.
+type LinkEffect struct {
+	OneWay bool `json:"one_way,omitempty"`
+	// Shape is that of a partition: nodes, links (empty is both), or, of a group of servers, halves, bridge or ring.
+	Shape string `json:"shape,omitempty"`
+	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) are what a slow link adds; all 0 is a default.
+	LatencyNs      int64 `json:"latency_ns,omitempty"`
+	JitterNs       int64 `json:"jitter_ns,omitempty"`
+	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
+}
+
+// Trigger is what programs do at which a rule injects. A rule without one draws once a time step.
+type Trigger struct {
 	// At names system calls: the rule draws, and injects, where a program of the target makes one of them, and not once a
 	// time step. Path bounds that to calls on files: a pattern as of path.Match, of the last element if it has no slash.
 	At   []string `json:"at,omitempty"`

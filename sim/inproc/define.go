@@ -242,9 +242,9 @@ func (w *World) Property(p Property) {
 		w.mistake("property %q: %q is no type of a check over operations; there are %s and %s, and Invariant, Eventually and Final take functions",
 			p.Name, p.Type, strings.Join(known[:last], ", "), known[last])
 	}
-	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t, Model: p.Model,
-		Level: p.Level, Operations: p.Operations, Condition: p.Condition, Failures: p.Failures, HangNs: int64(p.Hang),
-		GraceNs: int64(p.Grace), DuringFaults: p.DuringFaults, Keys: p.Keys}})
+	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t,
+		Subject:  world.Subject{Model: p.Model, Level: p.Level, Operations: p.Operations, Condition: p.Condition},
+		Patience: world.Patience{Failures: p.Failures, HangNs: int64(p.Hang), GraceNs: int64(p.Grace), DuringFaults: p.DuringFaults}, Keys: p.Keys}})
 }
 
 // check adds a property while the engine is made. In a run its Spec has them.
@@ -264,7 +264,8 @@ func (w *World) Linearizable(model string) {
 		w.mistake("there are two properties %q; for a further one use Property, with a name of its own and the type %s", linearizable, world.Linearizability)
 		return
 	}
-	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
+	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+		Subject: world.Subject{Model: model}}})
 }
 
 // Invariant promises that a function returns no error. It is called after each step of a node, reads what the describing function can see, and
@@ -303,7 +304,7 @@ func (w *World) promise(c promise) {
 		what = "it comes true within " + time.Duration(c.within).String() + " of the start and of each heal"
 	}
 	w.property(world.Property{Name: c.name, Kind: c.kind, TimeoutNs: c.within, Description: c.name + ": " + what,
-		Check: world.Check{Type: world.Custom, Script: []string{c.name}, IntervalNs: every}})
+		Check: world.Check{Type: world.Custom, Question: world.Question{Script: []string{c.name}}, IntervalNs: every}})
 }
 
 func (w *World) property(p world.Property) {
@@ -457,7 +458,8 @@ func (w *World) describe() *world.Spec {
 	case c.Switch == 0 && points.Linked:
 		s.Sched.SwitchPPM = defaultSwitch * tape.Certain
 	}
-	s.Faults = world.Faults{Enabled: len(w.faults) > 0, Swarm: c.Swarm, StartNs: int64(c.Warmup), SettleNs: or(c.Settle, defaultSettle), Rules: w.faults}
+	s.Faults = world.Faults{Enabled: len(w.faults) > 0, Swarm: c.Swarm, StartNs: int64(c.Warmup), SettleNs: or(c.Settle, defaultSettle),
+		Rules: w.faults}
 	clients := slices.ContainsFunc(w.parts, func(p part) bool { return p.role == world.Client })
 	switch {
 	case c.Chaos > 0:

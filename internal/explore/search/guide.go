@@ -170,9 +170,12 @@ func (p *Plan) possible(spec *world.Spec) error {
 		return nil
 	case KindOf(p.Strategy).Scheduled:
 		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", p.Strategy, Guided)
-	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type.Kind().Basis == world.ByModel }):
+	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, followed):
 		return fmt.Errorf("the guide %s looks at what runs reach in a model, and they are followed in none: write "+
 			"exploration.guide, add a property whose check is of type model, or use %s", p.Guide, Guided)
 	}
 	return nil
 }
+
+// followed reports whether a property follows runs in a model.
+func followed(p world.Property) bool { return p.Check.Type.Kind().Basis == world.ByModel }

@@ -168,7 +168,8 @@ func TestTheCorpusStaysBounded(t *testing.T) {
 // Each strategy has a name of its own and what a campaign needs of it, and those that users choose say what they do.
 func TestKinds(t *testing.T) {
 	for i, k := range search.Kinds {
-		if k.Name == "" || k.New == nil || (k.Next == "") != k.Scheduled || slices.ContainsFunc(search.Kinds[:i], func(o search.Kind) bool { return o.Name == k.Name }) {
+		if k.Name == "" || k.New == nil || (k.Next == "") != k.Scheduled ||
+			slices.ContainsFunc(search.Kinds[:i], func(o search.Kind) bool { return o.Name == k.Name }) {
 			t.Errorf("%+v", k)
 		}
 		if k.Learns() && !k.Scheduled && !k.Uses(search.KeyFeedbackDelay) {

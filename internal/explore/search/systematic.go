@@ -75,7 +75,8 @@ type chance struct {
 
 func newSystematic(c *request) (Strategy, error) {
 	s := &c.settings
-	search := &systematic{learner: c.learner, name: c.name, base: BaseTape(c.seed), depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, first: c.name == Depth,
+	search := &systematic{learner: c.learner, name: c.name, base: BaseTape(c.seed),
+		depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, first: c.name == Depth,
 		waiting: map[uint64]*branch{}}
 	for _, text := range s.Streams {
 		search.streams = append(search.streams, pattern{text: text})
