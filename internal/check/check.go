@@ -11,11 +11,13 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -70,6 +72,11 @@ func Judge(spec *world.Spec, out *record.Outcome) []Verdict {
 }
 
 func judge(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
+	if m := histories.MethodOf(p.Check.Type); m.Judge != nil {
+		return histories.Paired(p, out.History, func(p *world.Property, ops []history.Operation) Verdict {
+			return m.Judge(p, ops, cutOff(spec, out))
+		})
+	}
 	if m := methodOf(p.Check.Type); m.judge != nil {
 		return m.judge(spec, p, out)
 	}
@@ -79,16 +86,6 @@ func judge(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 // cutOff returns why there may have been more of the history to come, or nothing.
 func cutOff(spec *world.Spec, out *record.Outcome) string {
 	return cmp.Or(unfinished(spec, out), undriven(spec, out.Drivers))
-}
-
-// final is the verdict of a check that looks at the end: what it finds broken before the end may be whole there.
-func final(p *world.Property, v Verdict, cut string) Verdict {
-	if v.Status != Violated || cut == "" {
-		return v
-	}
-	u := unknown(p, "%s. Until then: %s", cut, v.Reason)
-	u.Probes = v.Probes
-	return u
 }
 
 // abandoned is when the last driver was over, where one of them broke down: what its clients had under way then does not
@@ -111,35 +108,17 @@ func abandoned(spec *world.Spec, ends []record.DriverEnd) int64 {
 // History judges a property over a history alone, such as one that was read from a file: without a run around it, what
 // a "holds" says of the run is not asked.
 func History(p *world.Property, events []history.Event) Verdict {
-	m := methodOf(p.Check.Type)
-	switch {
-	case m.operations != nil:
-		return Paired(p, events, m.operations)
-	case m.history != nil:
+	if ByOperations(p.Check.Type) {
+		return histories.Paired(p, events, histories.Operations)
+	}
+	if m := methodOf(p.Check.Type); m.history != nil {
 		return m.history(p, events)
 	}
-	return unknown(p, "a check of type %q judges no history", p.Check.Type)
+	return verdict.Undecided(p, "a check of type %q judges no history", p.Check.Type)
 }
 
 // ByOperations reports whether checks of a type judge the operations of a history, and nothing else of a run.
 func ByOperations(t world.CheckType) bool { return t.Kind().Basis == world.ByOperations }
-
-// Operations judges a property by the operations of a history, as History does. Its check is ByOperations.
-func Operations(p *world.Property, ops []history.Operation) Verdict {
-	if m := methodOf(p.Check.Type); m.operations != nil {
-		return m.operations(p, ops)
-	}
-	panic(fmt.Sprintf("check: operations for a check of type %q", p.Check.Type))
-}
-
-// Paired judges by the operations of events. Where they are none, its verdict is unknown.
-func Paired(p *world.Property, events []history.Event, judge func(*world.Property, []history.Operation) Verdict) Verdict {
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
-	}
-	return judge(p, ops)
-}
 
 // backwards is the first event before which there is a later time, or 0. Times that are left out are 0.
 func backwards(events []history.Event) uint64 {
@@ -166,59 +145,9 @@ func Again(was *world.Spec, properties []world.Property, run *Judged) []Verdict 
 		}) {
 			continue
 		}
-		verdicts[i] = unknown(p, "this check did not run in that world; run it again")
+		verdicts[i] = verdict.Undecided(p, "this check did not run in that world; run it again")
 	}
 	return verdicts
-}
-
-func joined[T ~string](words []T) string {
-	var list []string
-	for _, w := range words {
-		list = append(list, string(w))
-	}
-	return strings.Join(list, ", ")
-}
-
-// verdict is the start of a judgement: nothing is known yet.
-func verdict(p *world.Property) Verdict {
-	return Verdict{Property: p.Name, Kind: string(p.Kind), Status: Unknown}
-}
-
-// unknown is a judgement that returns why there is none.
-func unknown(p *world.Property, format string, args ...any) Verdict {
-	v := verdict(p)
-	v.Reason = fmt.Sprintf(format, args...)
-	return v
-}
-
-// idle is unknown because the run did too little.
-func idle(p *world.Property, format string, args ...any) Verdict {
-	v := unknown(p, format, args...)
-	v.Idle = true
-	return v
-}
-
-// maxNamesShown bounds the kinds of operations that a reason lists.
-const maxNamesShown = 10
-
-// unseen returns which operation that a check names is none of the history's. Of a history without operations it says
-// nothing, since no name is to blame there. Names in there are those of the operations that were begun.
-func unseen(names []string, there map[string]bool) string {
-	if len(there) == 0 {
-		return ""
-	}
-	seen := slices.Sorted(maps.Keys(there))
-	for _, name := range names {
-		if slices.ContainsFunc(seen, func(op string) bool { return strings.EqualFold(name, op) }) {
-			continue
-		}
-		more := ""
-		if n := len(seen) - maxNamesShown; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
-		return fmt.Sprintf("no operation %q was seen; there were %s%s", name, strings.Join(seen[:min(len(seen), maxNamesShown)], ", "), more)
-	}
-	return ""
 }
 
 // invoked are the names of the operations that were begun.
@@ -244,7 +173,7 @@ func doubt(spec *world.Spec, out *record.Outcome, silent string) string {
 		return strings.Join(out.NeverUp, "; ")
 	}
 	if spec.SetupNs > 0 && out.SDK.Late {
-		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", seconds(spec.SetupNs))
+		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", verdict.Seconds(spec.SetupNs))
 	}
 	if kinds := unsupported(spec); len(kinds) > 0 {
 		return world.FaultNames(kinds) + " not supported"
@@ -277,13 +206,13 @@ func unfinished(spec *world.Spec, out *record.Outcome) string {
 	case record.MaxTime:
 		if out.Detail != "" {
 			return fmt.Sprintf("max_time: %s of virtual time were over in setup: %s; raise max_time or look at the healthchecks",
-				seconds(spec.MaxTimeNs), out.Detail)
+				verdict.Seconds(spec.MaxTimeNs), out.Detail)
 		}
 		what, remedy := "the workload and the final checks were", "raise max_time or shorten the workload"
 		if len(spec.Workloads) == 0 {
 			what, remedy = "all servers were healthy and the final checks done", "raise max_time or look at the healthchecks"
 		}
-		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", seconds(spec.MaxTimeNs), what, remedy)
+		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", verdict.Seconds(spec.MaxTimeNs), what, remedy)
 	case record.Unstartable:
 		return out.Detail
 	case record.Limit:
@@ -308,10 +237,10 @@ func undriven(spec *world.Spec, ends []record.DriverEnd) string {
 func FailedDriver(ends []record.DriverEnd) string {
 	for _, d := range ends {
 		if d.Signal != "" {
-			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, seconds(d.TimeNs))
+			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, verdict.Seconds(d.TimeNs))
 		}
 		if d.ExitCode != 0 {
-			reason := fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, seconds(d.TimeNs))
+			reason := fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, verdict.Seconds(d.TimeNs))
 			for _, more := range []string{d.Said, d.Hidden} {
 				if more != "" {
 					reason += ": " + more
@@ -339,7 +268,7 @@ func unready(spec *world.Spec, out *record.Outcome) string {
 		if w.Announces && !slices.ContainsFunc(out.Marks, func(m record.Mark) bool {
 			return m.Workload == w.Name && m.Type == history.Ready && m.TimeNs <= out.ReadyNs+w.ReadyNs
 		}) {
-			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, seconds(w.ReadyNs))
+			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, verdict.Seconds(w.ReadyNs))
 		}
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -44,7 +45,7 @@ func good(t *testing.T) (*world.Spec, *record.Outcome) {
 		Reason:    record.Finished,
 		Repeat:    record.Repeat{Reproducible: true},
 		VirtualNs: 100 * second,
-		History:   by("load", events(t, "a:put=1 a! b:get b!1")),
+		History:   by("load", historytest.Events(t, "a:put=1 a! b:get b!1")),
 		Drivers:   []record.DriverEnd{{Workload: "load"}},
 		Heals:     []int64{20 * second, 60 * second},
 		Probes: []record.Probe{
@@ -558,5 +559,35 @@ func TestADriverThatIsNotReady(t *testing.T) {
 				t.Errorf("%s: %s", v.Status, v.Reason)
 			}
 		})
+	}
+}
+
+// TestOperationsChoose: for checks that promise something of all operations, a silent driver leaves nothing to say, unless the
+// operations are chosen.
+func TestOperationsChoose(t *testing.T) {
+	for _, c := range []struct {
+		check world.Check
+		want  bool
+	}{
+		{world.Check{Type: world.Linearizability}, true}, {world.Check{Type: world.Isolation}, true}, {world.Check{Type: world.Durability}, true},
+		{world.Check{Type: world.ProgressCheck}, false}, {world.Check{Type: world.ProgressCheck,
+			Subject: world.Subject{Operations: []string{"get"}}}, true},
+		{world.Check{Type: world.RecoveryCheck}, false}, {world.Check{Type: world.Expression}, false}, {world.Check{Type: world.Conformance}, false},
+	} {
+		if got := judgesReported(&c.check); got != c.want {
+			t.Errorf("%+v: %v", c.check, got)
+		}
+	}
+}
+
+func property(operations ...string) *world.Property {
+	return &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+		Subject: world.Subject{Operations: operations}}}
+}
+
+func TestProbesJudgeNoHistory(t *testing.T) {
+	p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}
+	if v := History(p, nil); v.Status != Unknown || !strings.Contains(v.Reason, "judges no history") {
+		t.Errorf("%+v", v)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -93,7 +95,7 @@ func guided(spec *world.Spec, out *record.Outcome, measure bool) (*record.Guided
 
 // whereLeft is the event at which a run left a model, and the rule that mapped it.
 func whereLeft(m *world.Mapping, f *model.Followed) []string {
-	list := []string{fmt.Sprintf("%s (event %d) %s", seconds(f.At.TimeNs), f.At.Number, f.At)}
+	list := []string{fmt.Sprintf("%s (event %d) %s", verdict.Seconds(f.At.TimeNs), f.At.Number, f.At)}
 	if f.By >= 0 {
 		list = append(list, "mapped by "+m.Place(f.By))
 	}
@@ -104,9 +106,9 @@ func whereLeft(m *world.Mapping, f *model.Followed) []string {
 func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	f, err := followed(spec, p.Check.Mapping, out, false)
 	if err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
-	v := verdict(p)
+	v := verdict.New(p)
 	v = tallied(v, &f.Tally)
 	for _, s := range f.Strange {
 		v.Evidence = append(v.Evidence, "not modelled: "+s)
@@ -115,7 +117,7 @@ func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict 
 	switch {
 	case errors.As(f.Err, &left):
 		reason, state, _ := strings.Cut(left.Error(), "\nin the state\n")
-		v.violate(f.At.Number, f.At.TimeNs, failure.Claim{Cause: left.Cause(), Words: reason})
+		v.Violate(f.At.Number, f.At.TimeNs, failure.Claim{Cause: left.Cause(), Words: reason})
 		v.Evidence = slices.Concat(whereLeft(p.Check.Mapping, f), []string{"the model was in the state"}, indented(state), v.Evidence)
 	case f.Err != nil:
 		v.Reason = f.Err.Error()

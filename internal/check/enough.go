@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -160,7 +162,7 @@ func (w *Collector) Evidence() Evidence { return w.evidence }
 
 // Add takes in one event.
 func (w *Collector) Add(h *history.Event) {
-	if isRecovery(h.Client) {
+	if world.IsRecovery(h.Client) {
 		return
 	}
 	if w.count == 0 {
@@ -293,19 +295,6 @@ func share(ok, all uint64) weight {
 	return sufficient
 }
 
-// reads reports whether operations of a name say what is stored. What fails of them shows nothing.
-func reads(name string) bool {
-	if kindOf(name) == read || name == "txn" || objects["queue"].verbs[name] == take {
-		return true
-	}
-	for _, ob := range objects {
-		if v := ob.verbs[name]; v == look || v == has {
-			return true
-		}
-	}
-	return false
-}
-
 func (e *Evidence) operations(add func(weight, string)) {
 	var all Tried
 	worst := sufficient
@@ -325,7 +314,7 @@ func (e *Evidence) operations(add func(weight, string)) {
 		switch {
 		case w == sufficient:
 			continue
-		case reads(kind):
+		case histories.Reads(kind):
 			few += ": few reads show what was stored"
 		default:
 			w = little

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -31,20 +32,20 @@ var renew = flag.Bool("update", false, "write testdata/identities.txt")
 
 // violating is a run, or a history, in which something is wrong. testdata/violations.jsonl has many.
 type violating struct {
-	Entry    string              `json:"entry"` // which function judges it
-	Property *world.Property     `json:"property"`
-	Spec     *world.Spec         `json:"spec"`
-	Outcome  *record.Outcome     `json:"outcome"`
-	Ops      []history.Operation `json:"ops"`
-	Limits   WorkloadLimits      `json:"limits"`
+	Entry    string                   `json:"entry"` // which function judges it
+	Property *world.Property          `json:"property"`
+	Spec     *world.Spec              `json:"spec"`
+	Outcome  *record.Outcome          `json:"outcome"`
+	Ops      []history.Operation      `json:"ops"`
+	Limits   histories.WorkloadLimits `json:"limits"`
 }
 
 func (x *violating) judge() []Verdict {
 	switch x.Entry {
 	case "operations":
-		return []Verdict{Operations(x.Property, x.Ops)}
+		return []Verdict{histories.Operations(x.Property, x.Ops)}
 	case "workload":
-		return []Verdict{Workload(x.Property, x.Limits, x.Ops)}
+		return []Verdict{histories.Workload(x.Property, x.Limits, x.Ops)}
 	}
 	return Judge(x.Spec, x.Outcome)
 }
@@ -131,9 +132,9 @@ func violations(t *testing.T) (list []violating) {
 			Input: accesses, Output: accesses, Found: true})
 	}
 	list = append(list, violating{Entry: "operations", Ops: together, Property: &world.Property{Name: "p", Kind: world.Safety,
-		Check: world.Check{Type: world.Isolation, Subject: world.Subject{Model: RWRegister, Level: string(isolation.SnapshotIsolation)}}}})
+		Check: world.Check{Type: world.Isolation, Subject: world.Subject{Model: histories.RWRegister, Level: string(isolation.SnapshotIsolation)}}}})
 	list = append(list, violating{Entry: "workload", Property: &world.Property{Name: "p",
-		Check: world.Check{Subject: world.Subject{Model: LongFork}}},
+		Check: world.Check{Subject: world.Subject{Model: histories.LongFork}}},
 		Ops: []history.Operation{{Client: "c", Op: "txn", Type: history.Ok, Call: 1, Return: 2, Input: `[["r","x",null],["r","x",null]]`,
 			Output: `[["r","x",1],["r","x",2]]`}}})
 	return list
@@ -189,7 +190,7 @@ func TestIdentities(t *testing.T) {
 const envReworded = "BLOODHOUND_TEST_REWORDED"
 
 // reworded are the files whose words people read in reasons.
-var reworded = []string{"*.go", "isolation/*.go", "linear/*.go", "../model/model.go", "../world/probewords.go"}
+var reworded = []string{"*.go", "histories/*.go", "verdict/*.go", "isolation/*.go", "linear/*.go", "../model/model.go", "../world/probewords.go"}
 
 // Ids do not depend on words: this package's checks are built once more with every text for people changed in their sources, judge the same runs, and
 // give the same signatures, although no reason is the same.

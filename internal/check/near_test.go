@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -97,7 +98,7 @@ func TestNearOfHistories(t *testing.T) {
 		{"grows", "a:get a!1 a:get a!2", "going back", grows, 1},
 		{"less at the same time", "a:get c:get(x) c!1 b:get a!2 b!1", "going back", grows, 0.25},
 	} {
-		if got := distanceOf(c.p, &record.Outcome{History: events(t, c.short)}, c.measure); got != c.want {
+		if got := distanceOf(c.p, &record.Outcome{History: historytest.Events(t, c.short)}, c.measure); got != c.want {
 			t.Errorf("%s: distance %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -164,7 +165,7 @@ func TestNearOfExpressions(t *testing.T) {
 		{`all(ops, count(ops, .op == "put") < 5)`, none},
 	} {
 		p := world.Property{Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: c.cond}}}
-		got, want := distanceOf(p, &record.Outcome{History: events(t, "a:put=1 a! b:get b!1")}, "slack"), c.slack
+		got, want := distanceOf(p, &record.Outcome{History: historytest.Events(t, "a:put=1 a! b:get b!1")}, "slack"), c.slack
 		if want == none {
 			want = -1
 		}

@@ -46,6 +46,10 @@ var layers = [][]string{
 	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},
 	{"internal/model", "internal/alerts", "internal/incident"},
 	{"internal/record"},
+	// What judges histories knows nothing of runs.
+	{"internal/check/linear", "internal/check/verdict", "internal/testkit/historytest"},
+	{"internal/check/isolation"},
+	{"internal/check/histories"},
 	{"internal/engine"},
 	{"internal/engine/director", "internal/loglines"},
 	{"internal/engine/inprocess", "internal/engine/vm/wire"},
@@ -325,6 +329,15 @@ var linked = map[string][]string{
 	"sdk/truth":  {"github.com/anishathalye/porcupine", "github.com/expr-lang/expr"},
 	"sim/inproc": {"github.com/expr-lang/expr", "github.com/ianlancetaylor/demangle"},
 	"sim":        {"github.com/anishathalye/porcupine", "github.com/expr-lang/expr", "github.com/ianlancetaylor/demangle", "golang.org/x/sys"},
+}
+
+// Who judges histories links no judges of runs, of models and of alerts.
+func TestUsersOfHistoriesLinkNoJudgesOfRuns(t *testing.T) {
+	for _, p := range dependencies(t, "{{.ImportPath}}", "./check", "./sdk/truth") {
+		if slices.Contains([]string{module + "internal/check", module + "internal/model", module + "internal/alerts"}, p) {
+			t.Errorf("public packages that judge histories link %s", p)
+		}
+	}
 }
 
 // mostLinked bounds the packages outside the standard library that one public package brings along.

@@ -559,6 +559,9 @@ const (
 // RecoveryClients is in the names of the clients that try everything again after the last heal, after the workload's name.
 const RecoveryClients = "/recovery/"
 
+// IsRecovery separates the clients that try everything again after the last heal from those of the workload.
+func IsRecovery(client string) bool { return strings.Contains(client, RecoveryClients) }
+
 // Faults is what may go wrong. Rates are parts per million: packets for Drop, Delay, Duplicate, Reorder and
 // Corrupt, calls for disk faults, time steps for the others.
 type Faults struct {

@@ -1,10 +1,12 @@
-package check
+package histories
 
 import (
 	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
@@ -293,13 +295,13 @@ func OverLists(p *world.Property) bool {
 }
 
 // Judge judges the transactions by a property that is OverLists.
-func (t *ListTransactions) Judge(p *world.Property) Verdict {
+func (t *ListTransactions) Judge(p *world.Property) verdict.Verdict {
 	return t.judge(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable))
 }
 
-func (t *ListTransactions) judge(p *world.Property, level isolation.Level) Verdict {
+func (t *ListTransactions) judge(p *world.Property, level isolation.Level) verdict.Verdict {
 	if t.broken != nil {
-		return unknown(p, "%v", t.broken)
+		return verdict.Undecided(p, "%v", t.broken)
 	}
 	f := t.log.Judge(level, linear.NewBudget(MaxSteps, MaxBytes, MaxWall))
 	return isolationVerdict(p, f, t.count, func(number int) (*history.Operation, string) {

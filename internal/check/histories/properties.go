@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
@@ -28,8 +30,8 @@ var (
 
 // monotonic judges that a value never goes back: a read that began after another one of its key had ended does not
 // return less. Values are numbers; a missing key is less than all of them.
-func monotonic(p *world.Property, ops []history.Operation) Verdict {
-	v := verdict(p)
+func monotonic(p *world.Property, ops []history.Operation) verdict.Verdict {
+	v := verdict.New(p)
 	looks := func(op string) bool {
 		if len(p.Check.Operations) == 0 {
 			return history.IsRead(op)
@@ -58,7 +60,7 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 			value, ok := decimal(o.Output)
 			if !ok {
 				left.keys[o.Key] = omission{"it holds a value that is not a number", fmt.Sprintf("key %q holds %s at event %d, which is no number",
-					o.Key, shorten(o.Output), o.Return), len(keys[o.Key]) + 1}
+					o.Key, verdict.Shorten(o.Output), o.Return), len(keys[o.Key]) + 1}
 				delete(keys, o.Key)
 				continue
 			}
@@ -92,18 +94,18 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 			}
 			tested = tested || highest.value != nil
 			if less(r.value, highest.value) {
-				v.violate(r.op.Return, r.op.ReturnTimeNs, wentBack.Of(numberOrNothing(r.op)).
+				v.Violate(r.op.Return, r.op.ReturnTimeNs, wentBack.Of(numberOrNothing(r.op)).
 					Say("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op)))
 				for _, o := range []history.Operation{highest.op, r.op} {
 					v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %q -> %s; returned at %s (event %d)",
-						seconds(o.CallTimeNs), o.Call,
-						o.Client, o.Op, o.Key, valueOf(o), seconds(o.ReturnTimeNs), o.Return))
+						verdict.Seconds(o.CallTimeNs), o.Call,
+						o.Client, o.Op, o.Key, valueOf(o), verdict.Seconds(o.ReturnTimeNs), o.Return))
 				}
 				return v
 			}
 		}
 	}
-	if v.Reason = cmp.Or(unseen(p.Check.Operations, there), left.unjudged(&p.Check, len(keys))); v.Reason != "" {
+	if v.Reason = cmp.Or(Unseen(p.Check.Operations, there), left.unjudged(&p.Check, len(keys))); v.Reason != "" {
 		return v
 	}
 	for _, name := range p.Check.Operations {
@@ -116,7 +118,7 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 		v.Idle, v.Reason = true, "no key was read again after it had been read with a value: no value could have gone back"
 		return v
 	}
-	v.Status = Holds
+	v.Status = verdict.Holds
 	return v
 }
 
@@ -150,19 +152,19 @@ func valueOf(o history.Operation) string {
 // durable judges that what was acknowledged is there at the end: in the reads of each key that began after all its
 // changes had returned. With the models set and append-list, each element that was put in must be there; otherwise the
 // value of a key must be one that nothing acknowledged can have replaced.
-func durable(p *world.Property, ops []history.Operation) Verdict {
+func durable(p *world.Property, ops []history.Operation) verdict.Verdict {
 	m := storage{appends: p.Check.Model == "append-list", budget: linear.NewBudget(MaxSteps, MaxBytes, MaxWall)}
 	switch p.Check.Model {
 	case "", "kv", "key-value", "register":
 	case "set", "append-list":
 		m.verbs = objects[p.Check.Model].verbs
 	default:
-		return unknown(p, "no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+		return verdict.Undecided(p, "no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
 	}
 	left := newLeftOut()
 	keys := m.perKey(&p.Check, &left, ops)
 	judgedKeys, unread := 0, ""
-	v := verdict(p)
+	v := verdict.New(p)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		k := keys[key]
 		if k.acknowledged == 0 && k.strange == nil {
@@ -177,14 +179,14 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 		for _, o := range last {
 			lost, claim, err := m.lost(k.changes, o)
 			if err != nil && m.budget.Reached != "" {
-				return unknown(p, "%v", err)
+				return verdict.Undecided(p, "%v", err)
 			}
 			if err != nil {
 				left.keys[key] = omission{"what a read of it returned is not of the model", err.Error(), k.ops}
 				break
 			}
 			if lost != nil {
-				v.violate(o.Return, o.ReturnTimeNs, claim.Cause.Say("key %q: %s", key, claim.Words))
+				v.Violate(o.Return, o.ReturnTimeNs, claim.Cause.Say("key %q: %s", key, claim.Words))
 				v.Evidence = []string{m.described(*lost), m.described(o)}
 				if line := m.countMissing(k.changes, o); line != "" {
 					v.Evidence = append(v.Evidence, line)
@@ -210,7 +212,7 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 	case unread != "":
 		v.Reason = fmt.Sprintf("key %q was changed and not read after its last change; read all keys at the end", unread)
 	default:
-		v.Status = Holds
+		v.Status = verdict.Holds
 	}
 	return v
 }
@@ -266,7 +268,7 @@ func (m *storage) perKey(c *world.Check, left *leftOut, ops []history.Operation)
 		}
 		k.ops++
 		switch verb := m.sort(o.Op); {
-		case isRecovery(o.Client) && verb != look && verb != has: // what was acknowledged before need not be there afterwards
+		case world.IsRecovery(o.Client) && verb != look && verb != has: // what was acknowledged before need not be there afterwards
 			if k.again == 0 {
 				k.again = o.Call
 			}
@@ -349,7 +351,7 @@ func (m *storage) countMissing(changes []history.Operation, o history.Operation)
 			continue
 		}
 		if seen[c.Input] = true; !there[c.Input] {
-			gone = append(gone, shorten(c.Input))
+			gone = append(gone, verdict.Shorten(c.Input))
 		}
 	}
 	if len(gone) < 2 {
@@ -364,14 +366,15 @@ func (m *storage) countMissing(changes []history.Operation, o history.Operation)
 
 // described is an operation as evidence of a loss.
 func (m *storage) described(o history.Operation) string {
-	what := fmt.Sprintf("%s %s was acknowledged", o.Op, shorten(o.Input))
+	what := fmt.Sprintf("%s %s was acknowledged", o.Op, verdict.Shorten(o.Input))
 	switch s := m.sort(o.Op); {
 	case s == look:
 		what = fmt.Sprintf("%s returned %s", o.Op, returned(o))
 	case s == take && m.verbs == nil:
 		what = fmt.Sprintf("%s was acknowledged", o.Op)
 	}
-	return fmt.Sprintf("%s (event %d) client %s: %s at %s (event %d)", seconds(o.CallTimeNs), o.Call, o.Client, what, seconds(o.ReturnTimeNs), o.Return)
+	return fmt.Sprintf("%s (event %d) client %s: %s at %s (event %d)", verdict.Seconds(o.CallTimeNs), o.Call, o.Client, what,
+		verdict.Seconds(o.ReturnTimeNs), o.Return)
 }
 
 // missing finds an acknowledged element that is not there and that no client can have removed. What was put into a list
@@ -394,12 +397,12 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		}
 		times[o.Input]++
 		if n := there[o.Input]; list && n > 0 && times[o.Input] > n {
-			return &changes[i], tooFew.Of().Say("%s was acknowledged %d times and is there %d times at the end", shorten(o.Input), times[o.Input], n)
+			return &changes[i], tooFew.Of().Say("%s was acknowledged %d times and is there %d times at the end", verdict.Shorten(o.Input), times[o.Input], n)
 		} else if n > 0 {
 			continue
 		}
 		if at, ok := removed[o.Input]; !ok || at < o.Call {
-			return &changes[i], gone.Of().Say("%s was acknowledged and is not there at the end", shorten(o.Input))
+			return &changes[i], gone.Of().Say("%s was acknowledged and is not there at the end", verdict.Shorten(o.Input))
 		}
 	}
 	// What was removed for good and not put in again must not be there either.
@@ -410,7 +413,7 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		if !slices.ContainsFunc(changes, func(p history.Operation) bool {
 			return sort(p.Op) == put && p.Input == o.Input && (p.Return == history.Pending || p.Return > o.Call)
 		}) {
-			return &changes[i], returnedAgain.Of().Say("the removal of %s was acknowledged, and it is there at the end", shorten(o.Input))
+			return &changes[i], returnedAgain.Of().Say("the removal of %s was acknowledged, and it is there at the end", verdict.Shorten(o.Input))
 		}
 	}
 	return nil, failure.Claim{}
@@ -461,7 +464,7 @@ func replaced(changes []history.Operation, look history.Operation, sort func(str
 	}
 	asked := changes[last].Op
 	if sort(asked) == put {
-		asked += " " + shorten(changes[last].Input)
+		asked += " " + verdict.Shorten(changes[last].Input)
 	}
 	c := overwritten
 	if !look.Found && look.Output == "" {
@@ -475,5 +478,5 @@ func returned(look history.Operation) string {
 	if !look.Found && look.Output == "" {
 		return "nothing"
 	}
-	return shorten(look.Output)
+	return verdict.Shorten(look.Output)
 }

@@ -1,10 +1,12 @@
-package check
+package histories
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/values"
@@ -13,12 +15,12 @@ import (
 
 // Typed judges as Operations does, and by operations whose values are spelt with their types, as package formats reads them from EDN. Only what
 // joins values must know that: a register that texts are appended to.
-func Typed(p *world.Property, ops []history.Operation) Verdict {
+func Typed(p *world.Property, ops []history.Operation) verdict.Verdict {
 	joins := slices.Contains(p.Check.Type.Kind().Models, "register") && isRegister(p.Check.Model)
 	if joins && slices.ContainsFunc(ops, func(o history.Operation) bool { return kindOf(o.Op) == grow }) {
 		var reason string
 		if ops, reason = joinable(ops); reason != "" {
-			return unknown(p, "%s", reason)
+			return verdict.Undecided(p, "%s", reason)
 		}
 	}
 	return Operations(p, ops)
@@ -41,7 +43,7 @@ func joinable(ops []history.Operation) ([]history.Operation, string) {
 	for _, key := range slices.Sorted(maps.Keys(other)) {
 		if grows[key] && !lists[key] {
 			return nil, fmt.Sprintf("key %q is appended to, and %s, which it holds, is no text; registers join texts, and `model: append-list` has lists",
-				key, shorten(other[key]))
+				key, verdict.Shorten(other[key]))
 		}
 	}
 	ops = slices.Clone(ops)

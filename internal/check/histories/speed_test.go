@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 )
@@ -61,7 +63,7 @@ func legalHistory(count, clients, keys int, infoPPM uint64) []history.Event {
 func TestLongHistories(t *testing.T) {
 	for _, infoPPM := range []uint64{0, 20_000} {
 		events := legalHistory(30_000, 20, 10, infoPPM)
-		if v := History(property("put", "get"), events); v.Status != Holds {
+		if v := History(property("put", "get"), events); v.Status != verdict.Holds {
 			t.Errorf("%d ppm info: %s %s", infoPPM, v.Status, v.Reason)
 		}
 		// One acknowledged write of the last ones gets lost.
@@ -71,7 +73,7 @@ func TestLongHistories(t *testing.T) {
 				break
 			}
 		}
-		if v := History(property("put", "get"), events); v.Status != Violated {
+		if v := History(property("put", "get"), events); v.Status != verdict.Violated {
 			t.Errorf("%d ppm info: %s %s", infoPPM, v.Status, v.Reason)
 		}
 	}
@@ -215,7 +217,7 @@ func TestManyOperations(t *testing.T) {
 		p := property()
 		p.Check.Model = c.model
 		events := longHistory(c.model, c.count/8, c.keys)
-		if v := History(p, events); v.Status != Holds {
+		if v := History(p, events); v.Status != verdict.Holds {
 			t.Errorf("%s: %s %s", c.model, v.Status, v.Reason)
 		}
 		// Towards the end a client sees what was there at the beginning.
@@ -238,7 +240,7 @@ func TestManyOperations(t *testing.T) {
 			}
 			break
 		}
-		if v := History(p, events); v.Status != Violated || v.Event < 1000 || len(v.Evidence) == 0 {
+		if v := History(p, events); v.Status != verdict.Violated || v.Event < 1000 || len(v.Evidence) == 0 {
 			t.Errorf("%s: %s %s", c.model, v.Status, v.Reason)
 		}
 	}
@@ -261,7 +263,7 @@ func BenchmarkHundredThousand(b *testing.B) {
 			events := longHistory(c.model, c.count, c.keys)
 			before := userTime(b)
 			for b.Loop() {
-				if v := History(p, events); v.Status != Holds {
+				if v := History(p, events); v.Status != verdict.Holds {
 					b.Fatal(v.Reason)
 				}
 			}

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -87,14 +89,14 @@ func compileExpression(text string) (*vm.Program, error) {
 }
 
 // expressed judges a history by an expression. Where the history may be incomplete, cut returns why.
-func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
-	v := verdict(p)
+func expressed(p *world.Property, ops []history.Operation, cut string) verdict.Verdict {
+	v := verdict.New(p)
 	program, err := compileExpression(p.Check.Condition)
 	if err != nil {
-		return unknown(p, "broken expression: %v", err)
+		return verdict.Undecided(p, "broken expression: %v", err)
 	}
 	if len(ops) == 0 {
-		return idle(p, "no operation was reported")
+		return verdict.Idle(p, "no operation was reported")
 	}
 	all := make([]ExprOp, len(ops))
 	var ended []ExprOp
@@ -105,7 +107,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 		}
 	}
 	everywhere := p.Kind == world.Invariant || p.Check.Type == world.InvariantCheck
-	done := make(chan Verdict, 1)
+	done := make(chan verdict.Verdict, 1)
 	// An evaluation cannot be interrupted; one that takes too long is left behind and ends by itself.
 	go func() {
 		e := evaluation{program: program, p: p, until: time.Now().Add(expressionWall)}
@@ -114,7 +116,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 			return
 		}
 		now := e.judge(v, all)
-		if now.Status == Violated && cut != "" {
+		if now.Status == verdict.Violated && cut != "" {
 			now = e.forEver(now, ended, cut)
 		}
 		done <- now
@@ -125,7 +127,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 	case v := <-done:
 		return v
 	case <-late.C:
-		return unknown(p, "budget: the expression was not evaluated within %s", expressionWall)
+		return verdict.Undecided(p, "budget: the expression was not evaluated within %s", expressionWall)
 	}
 }
 
@@ -150,8 +152,8 @@ type evaluation struct {
 }
 
 // judge evaluates the expression once.
-func (e *evaluation) judge(v Verdict, ops []ExprOp) Verdict {
-	v.Status, v.Reason, v.Cause = Unknown, "", nil
+func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
+	v.Status, v.Reason, v.Cause = verdict.Unknown, "", nil
 	machine := vm.VM{MemoryBudget: maxExpressionMem}
 	got, err := machine.Run(e.program, exprEnv{ops})
 	if err != nil {
@@ -160,8 +162,8 @@ func (e *evaluation) judge(v Verdict, ops []ExprOp) Verdict {
 	}
 	switch value := got.(type) {
 	case bool:
-		if v.Status = Holds; !value {
-			v.violate(0, 0, exprFalse.Of(e.p.Check.Condition).Say("the expression is false: %s", e.p.Check.Condition))
+		if v.Status = verdict.Holds; !value {
+			v.Violate(0, 0, exprFalse.Of(e.p.Check.Condition).Say("the expression is false: %s", e.p.Check.Condition))
 		}
 		return v
 	case []any:
@@ -179,7 +181,7 @@ func (e *evaluation) judge(v Verdict, ops []ExprOp) Verdict {
 
 // atEveryEvent evaluates the expression after each invoke and each return, over what had happened by then. The first
 // answer that is not "holds" is the verdict, but what an expression could not say before a violation does not hide it.
-func (e *evaluation) atEveryEvent(v Verdict, ops []history.Operation, all []ExprOp, cut string) Verdict {
+func (e *evaluation) atEveryEvent(v verdict.Verdict, ops []history.Operation, all []ExprOp, cut string) verdict.Verdict {
 	type moment struct {
 		event, timeNs int64
 		op            int
@@ -195,7 +197,7 @@ func (e *evaluation) atEveryEvent(v Verdict, ops []history.Operation, all []Expr
 	slices.SortFunc(moments, func(a, b moment) int { return cmp.Compare(a.event, b.event) })
 	alone := oneByOne(e.program.Node())
 	var seen []ExprOp // in the order of their invokes, which is that of ops
-	var doubt Verdict
+	var doubt verdict.Verdict
 	visits := 0
 	for k, m := range moments {
 		o := all[m.op]
@@ -210,19 +212,19 @@ func (e *evaluation) atEveryEvent(v Verdict, ops []history.Operation, all []Expr
 			looked = seen[m.op : m.op+1]
 		}
 		if visits += len(looked); visits > maxInvariantVisits || k%1024 == 1023 && time.Now().After(e.until) {
-			v.Status, v.Reason = Unknown, fmt.Sprintf("budget: the condition was evaluated at %d of %d events; one of the form "+
+			v.Status, v.Reason = verdict.Unknown, fmt.Sprintf("budget: the condition was evaluated at %d of %d events; one of the form "+
 				"all(ops, ...), none(ops, ...) or filter(ops, ...) that looks at each operation alone takes less", k, len(moments))
 			return v
 		}
 		now := e.judge(v, looked)
-		if now.Status == Violated {
-			now.violate(uint64(m.event), m.timeNs, now.Cause.Say("at event %d, %s: %s", m.event, seconds(m.timeNs), now.Reason))
+		if now.Status == verdict.Violated {
+			now.Violate(uint64(m.event), m.timeNs, now.Cause.Say("at event %d, %s: %s", m.event, verdict.Seconds(m.timeNs), now.Reason))
 			if len(now.Evidence) == 0 {
-				now.Evidence = []string{fmt.Sprintf("false since %s (event %d): %s", seconds(m.timeNs), m.event, inWords(o))}
+				now.Evidence = []string{fmt.Sprintf("false since %s (event %d): %s", verdict.Seconds(m.timeNs), m.event, inWords(o))}
 			}
 			return now
 		}
-		if now.Status == Unknown && doubt.Status == "" {
+		if now.Status == verdict.Unknown && doubt.Status == "" {
 			doubt = now
 			doubt.Reason = fmt.Sprintf("at event %d: %s", m.event, now.Reason)
 		}
@@ -231,18 +233,18 @@ func (e *evaluation) atEveryEvent(v Verdict, ops []history.Operation, all []Expr
 		return doubt
 	}
 	// What never returned counts as info in the end, as it does for an expression over the whole history.
-	if v = e.judge(v, all); v.Status == Holds {
+	if v = e.judge(v, all); v.Status == verdict.Holds {
 		v.Probes = len(moments)
 	}
-	return final(e.p, v, cut)
+	return verdict.AtEnd(e.p, v, cut)
 }
 
 // forEver is the verdict on a history that was cut off and that an expression finds broken: a violation only where a part of
 // it that must be true is broken by operations that have ended, and stays so whatever comes after them.
-func (e *evaluation) forEver(v Verdict, ended []ExprOp, cut string) Verdict {
+func (e *evaluation) forEver(v verdict.Verdict, ended []ExprOp, cut string) verdict.Verdict {
 	tree, err := parser.Parse(e.p.Check.Condition)
 	if err != nil {
-		return final(e.p, v, cut)
+		return verdict.AtEnd(e.p, v, cut)
 	}
 	for _, part := range conjuncts(tree.Node) {
 		if !lasting(part) {
@@ -253,11 +255,11 @@ func (e *evaluation) forEver(v Verdict, ended []ExprOp, cut string) Verdict {
 			continue
 		}
 		alone := evaluation{program: program, p: e.p, until: e.until}
-		if now := alone.judge(v, ended); now.Status == Violated {
+		if now := alone.judge(v, ended); now.Status == verdict.Violated {
 			return now
 		}
 	}
-	return final(e.p, v, cut)
+	return verdict.AtEnd(e.p, v, cut)
 }
 
 // conjuncts are the parts of an expression that must all be true.
@@ -320,14 +322,14 @@ func (m *mentions) Visit(n *ast.Node) {
 }
 
 // offenders judges by a list of operations that should be empty.
-func offenders(v Verdict, p *world.Property, list []any) Verdict {
+func offenders(v verdict.Verdict, p *world.Property, list []any) verdict.Verdict {
 	if len(list) == 0 {
-		v.Status = Holds
+		v.Status = verdict.Holds
 		return v
 	}
-	v.violate(0, 0, exprFinds.Of(p.Check.Condition).Say("the expression finds %d: %s", len(list), p.Check.Condition))
+	v.Violate(0, 0, exprFinds.Of(p.Check.Condition).Say("the expression finds %d: %s", len(list), p.Check.Condition))
 	for i, x := range list {
-		if i == maxEvidence {
+		if i == verdict.MaxEvidence {
 			v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", len(list)-i))
 			break
 		}
@@ -349,9 +351,9 @@ func offenders(v Verdict, p *world.Property, list []any) Verdict {
 
 // inWords is an operation of an expression in words.
 func inWords(o ExprOp) string {
-	text := fmt.Sprintf("%s (event %d) client %s: %s %q", seconds(int64(o.StartNs)), o.Call, o.Client, o.Op, o.Key)
+	text := fmt.Sprintf("%s (event %d) client %s: %s %q", verdict.Seconds(int64(o.StartNs)), o.Call, o.Client, o.Op, o.Key)
 	if o.Input != "" {
-		text += " " + shorten(o.Input)
+		text += " " + verdict.Shorten(o.Input)
 	}
-	return fmt.Sprintf("%s: %s %s", text, o.Type, shorten(o.Output))
+	return fmt.Sprintf("%s: %s %s", text, o.Type, verdict.Shorten(o.Output))
 }

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
@@ -578,7 +580,7 @@ func TestTypedHistories(t *testing.T) {
 		for _, l := range []*language{edn, jsonOfJepsen} {
 			t.Run(kind.name+" in "+l.name, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(len(kind.name)), uint64(len(l.name))))
-				count := map[Status]int{}
+				count := map[verdict.Status]int{}
 				for range runs {
 					moves := kind.random(r, l, 3+r.IntN(5))
 					text := kind.write(r, l, moves)
@@ -587,15 +589,15 @@ func TestTypedHistories(t *testing.T) {
 					v := judgeTyped(t, l, kind.check, text)
 					count[v.Status]++
 					switch {
-					case kind.unsure != "" && v.Status == Unknown && strings.Contains(v.Reason, kind.unsure):
-					case leavesOut(&v, kind.unsure) && v.Status != Violated: // of a key, and the twin judges all
-					case want && v.Status == Violated, !want && v.Status != Violated, v.Status == Unknown && !v.Idle:
+					case kind.unsure != "" && v.Status == verdict.Unknown && strings.Contains(v.Reason, kind.unsure):
+					case leavesOut(&v, kind.unsure) && v.Status != verdict.Violated: // of a key, and the twin judges all
+					case want && v.Status == verdict.Violated, !want && v.Status != verdict.Violated, v.Status == verdict.Unknown && !v.Idle:
 						t.Fatalf("%s, %s; an order explains it: %v\n%s", v.Status, v.Reason, want, text)
 					}
 				}
 				all += runs
 				t.Logf("%d histories: %v", runs, count)
-				if count[Holds] < runs/8 || count[Violated] < runs/8 {
+				if count[verdict.Holds] < runs/8 || count[verdict.Violated] < runs/8 {
 					t.Errorf("%v of %d: too few of one kind to prove anything", count, runs)
 				}
 			})
@@ -605,11 +607,11 @@ func TestTypedHistories(t *testing.T) {
 }
 
 // leavesOut reports whether a verdict names a reason for which it has left out keys.
-func leavesOut(v *Verdict, reason string) bool {
+func leavesOut(v *verdict.Verdict, reason string) bool {
 	return reason != "" && slices.ContainsFunc(v.LeftOut, func(line string) bool { return strings.Contains(line, reason) })
 }
 
-func judgeTyped(t *testing.T, l *language, check world.Check, text string) Verdict {
+func judgeTyped(t *testing.T, l *language, check world.Check, text string) verdict.Verdict {
 	t.Helper()
 	events, err := l.read(text)
 	if err != nil {

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -262,14 +264,14 @@ func TestPlantedViolations(t *testing.T) {
 						t.Fatalf("%v\n%s", err, text)
 					}
 					property := &world.Property{Name: "p", Check: p.check}
-					v := Paired(property, events, func(property *world.Property, ops []history.Operation) Verdict {
+					v := Paired(property, events, func(property *world.Property, ops []history.Operation) verdict.Verdict {
 						if p.isWorkload() {
 							return Workload(property, WorkloadLimits{}, ops)
 						}
 						return Typed(property, ops)
 					})
 					switch {
-					case p.want == "" && v.Status == Violated, p.want != "" && v.Status != Violated, v.Status == Unknown && !v.Idle:
+					case p.want == "" && v.Status == verdict.Violated, p.want != "" && v.Status != verdict.Violated, v.Status == verdict.Unknown && !v.Idle:
 						t.Fatalf("%s, %s; want %q\n%s", v.Status, v.Reason, p.want, text)
 					case p.want != "" && !strings.Contains(v.Reason, p.want):
 						t.Fatalf("%s, without %q\n%s", v.Reason, p.want, text)
@@ -304,7 +306,7 @@ func TestPlantedBank(t *testing.T) {
 			fmt.Fprintf(&b, "{:process %[1]d :type :invoke :f :read} {:process %[1]d :type :ok :f :read :value %[2]s}\n", i, read)
 		}
 		v := workloadVerdict(t, Bank, b.String(), WorkloadLimits{Total: big.NewInt(10)})
-		if (v.Status == Violated) != (want != "") || !strings.Contains(v.Reason, want) {
+		if (v.Status == verdict.Violated) != (want != "") || !strings.Contains(v.Reason, want) {
 			t.Errorf("%s: %s, %s; want %q", reads, v.Status, v.Reason, want)
 		}
 	}
@@ -328,7 +330,7 @@ func TestJoinedTexts(t *testing.T) {
 			fmt.Fprintf(&b, "{:process %[1]d :type :invoke :f :%[2]s :value %[3]s} {:process %[1]d :type :ok :f :%[2]s :value %[3]s}\n", i, f, value)
 		}
 		v := judgeTyped(t, edn, overRegisters, b.String())
-		if (v.Status == Holds) != (want == "") || !strings.Contains(v.Reason, want) {
+		if (v.Status == verdict.Holds) != (want == "") || !strings.Contains(v.Reason, want) {
 			t.Errorf("%s: %s, %s; want %q", lines, v.Status, v.Reason, want)
 		}
 	}
@@ -351,7 +353,7 @@ func TestTransactionsBesideRegisters(t *testing.T) {
 				}
 			}
 			text := l.open + b.String() + l.close
-			if got := judgeTyped(t, l, overRegisters, text); got.Status != Unknown {
+			if got := judgeTyped(t, l, overRegisters, text); got.Status != verdict.Unknown {
 				t.Errorf("%s, although a transaction wrote key %s\n%s", got.Status, key, text)
 			}
 		}

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"fmt"
@@ -9,52 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
-
-// events reads a history in short: each word is one event, "a:put=1" an invoke by client a with input 1, "a!" an ok,
-// "a!1" an ok with output 1, "a!-" an ok that found nothing, "a?" an info, "a/" a fail. Keys are "k" unless written
-// "put(j)=1"; cas is "cas=1>2".
-func events(t testing.TB, short string) []history.Event {
-	t.Helper()
-	var out []history.Event
-	inFlight := map[string]history.Event{}
-	for i, w := range strings.Fields(short) {
-		at := strings.IndexAny(w, ":!?/")
-		if at < 0 {
-			t.Fatalf("no event in %q", w)
-		}
-		e := inFlight[w[:at]]
-		e.Client, e.Number, e.TimeNs = w[:at], uint64(i+1), int64(i+1)*1e6
-		rest := w[at+1:]
-		switch w[at] {
-		case ':':
-			op, input, _ := strings.Cut(rest, "=")
-			op, key, hasKey := strings.Cut(strings.TrimSuffix(op, ")"), "(")
-			if !hasKey {
-				key = "k"
-			}
-			e = history.Event{Client: e.Client, Number: e.Number, TimeNs: e.TimeNs, Type: history.Invoke, Op: op, Key: key, Input: input}
-			if old, new, isCas := strings.Cut(input, ">"); isCas {
-				e.Expect, e.Input = old, new
-			}
-			inFlight[e.Client] = e
-		case '!':
-			e.Type = history.Ok
-			if rest != "-" {
-				e.Output, e.Found = rest, rest != "" && kindOf(e.Op) == read
-			}
-		case '?':
-			e.Type = history.Info
-		case '/':
-			e.Type = history.Fail
-		}
-		out = append(out, e)
-	}
-	return out
-}
 
 func property(operations ...string) *world.Property {
 	return &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
@@ -147,13 +108,13 @@ var histories = []struct {
 func TestLinearizability(t *testing.T) {
 	for _, c := range histories {
 		t.Run(c.name, func(t *testing.T) {
-			v := History(property(c.list...), events(t, c.short))
-			want := Violated
+			v := History(property(c.list...), historytest.Events(t, c.short))
+			want := verdict.Violated
 			switch {
 			case c.unknown != "":
-				want = Unknown
+				want = verdict.Unknown
 			case c.legal:
-				want = Holds
+				want = verdict.Holds
 			}
 			if strings.Contains(v.Reason, "could have been wrong") && !v.Idle || strings.Contains(v.Reason, "broken") && v.Idle {
 				t.Errorf("idle %v: %s", v.Idle, v.Reason)
@@ -161,7 +122,7 @@ func TestLinearizability(t *testing.T) {
 			if v.Status != want || !strings.Contains(v.Reason, c.unknown) {
 				t.Fatalf("%s: %s\n%s\nwant %s %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), want, c.unknown)
 			}
-			if want == Violated && (v.Event == 0 || v.TimeNs == 0 || len(v.Evidence) < 2) {
+			if want == verdict.Violated && (v.Event == 0 || v.TimeNs == 0 || len(v.Evidence) < 2) {
 				t.Fatalf("a violation without place or evidence: %+v", v)
 			}
 		})
@@ -255,7 +216,7 @@ func TestMutants(t *testing.T) {
 	for name, mutant := range mutants {
 		caught := ""
 		for _, c := range histories {
-			ops, err := history.Pair(events(t, c.short))
+			ops, err := history.Pair(historytest.Events(t, c.short))
 			if err != nil || c.unknown != "" {
 				continue
 			}
@@ -465,7 +426,7 @@ func TestAgreesWithTheSlowTwin(t *testing.T) {
 		want := slowly(ops, nil)
 		v := History(property(), events)
 		// A legal history may prove too little to hold; an illegal one is always violated.
-		if (v.Status == Violated) == want {
+		if (v.Status == verdict.Violated) == want {
 			t.Fatalf("history %d: %s %s, the slow twin says legal=%v\n%+v", i, v.Status, v.Reason, want, ops)
 		}
 		if want {
@@ -548,7 +509,7 @@ func TestPrefixesAgreeWithTheSlowTwin(t *testing.T) {
 	for checked < 300 {
 		events := randomHistory(r, []string{"put", "get", "get", "DEL"})
 		v := History(property(), events)
-		if v.Status != Violated {
+		if v.Status != verdict.Violated {
 			continue
 		}
 		checked++
@@ -573,7 +534,7 @@ func TestPrefixesAgreeWithTheSlowTwin(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	long := strings.Repeat("x", 50)
-	in := events(t, "a:put=0 a! b:get b!0 c:put=9 c? a:put=1 a! b:get b!1 d:put="+long+" d! a:get a!"+long+" b:get b!1 a:get a!"+long)
+	in := historytest.Events(t, "a:put=0 a! b:get b!0 c:put=9 c? a:put=1 a! b:get b!1 d:put="+long+" d! a:get a!"+long+" b:get b!1 a:get a!"+long)
 	for i := range in {
 		in[i].Node = "n1"
 	}
@@ -591,7 +552,7 @@ no place in it for: get -> "1" (b)`
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 
-	got = History(property(), events(t, "x:put=8 x? a:put=1 a! d:put=2 b:get b!2 c:get c!1 d!"))
+	got = History(property(), historytest.Events(t, "x:put=8 x? a:put=1 a! d:put=2 b:get b!2 c:get c!1 d!"))
 	want = `violated at event 9: not linearizable: a get by client c returned "1", which was no longer the value
 key "k": 4 of its 5 operations conflict:
   0.003000 s (event 3) client a: put "1"; returned at 0.004000 s (event 4)
@@ -607,7 +568,7 @@ no place in it for: get -> "1" (c)`
 }
 
 func TestEvidenceOfAFailedWrite(t *testing.T) {
-	in := events(t, "a:put=1 a! b:get b!1 a:put=2 a/ b:get b!2")
+	in := historytest.Events(t, "a:put=1 a! b:get b!1 a:put=2 a/ b:get b!2")
 	in[5].Error = "503"
 	got := History(property("put", "get"), in)
 	want := `not linearizable: a get by client b returned "2", which only an operation had written that failed
@@ -629,7 +590,7 @@ func TestBudget(t *testing.T) {
 		fmt.Fprintf(&short, "a%d:INCRBY=%d a%d? ", i, 1<<i, i)
 	}
 	short.WriteString("b:get b!-5")
-	ops, err := history.Pair(events(t, short.String()))
+	ops, err := history.Pair(historytest.Events(t, short.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -658,23 +619,23 @@ func TestManyUnknownWrites(t *testing.T) {
 		fmt.Fprintf(&short, "a%d:put=u%d a%d? ", i, i, i)
 		fmt.Fprintf(&short, "b:put=v%d b! c:get c!v%d ", i, i)
 	}
-	if v := History(property("put", "get"), events(t, short.String())); v.Status != Holds {
+	if v := History(property("put", "get"), historytest.Events(t, short.String())); v.Status != verdict.Holds {
 		t.Fatalf("%s %s", v.Status, v.Reason)
 	}
 	short.WriteString("c:get c!v3")
-	v := History(property("put", "get"), events(t, short.String()))
-	if v.Status != Violated || len(v.Evidence) != 6 {
+	v := History(property("put", "get"), historytest.Events(t, short.String()))
+	if v.Status != verdict.Violated || len(v.Evidence) != 6 {
 		t.Fatalf("%s %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
 }
 
 // Transactions and compactions beside operations on keys: only keys that a transaction names are in doubt.
 func TestOperationsBesideKeys(t *testing.T) {
-	for input, want := range map[string]Status{
-		`[["append","other",1],["r","more",null]]`: Holds,
-		`[["append","other",1],["w","k",2]]`:       Unknown,
-		`no accesses`:                              Unknown,
-		``:                                         Unknown,
+	for input, want := range map[string]verdict.Status{
+		`[["append","other",1],["r","more",null]]`: verdict.Holds,
+		`[["append","other",1],["w","k",2]]`:       verdict.Unknown,
+		`no accesses`:                              verdict.Unknown,
+		``:                                         verdict.Unknown,
 	} {
 		events := []history.Event{
 			{Number: 1, Client: "a", Type: history.Invoke, Op: "put", Key: "k", Input: "1"}, {Number: 2, Client: "a", Type: history.Ok},
@@ -711,7 +672,7 @@ func TestEvidenceOfALongHistory(t *testing.T) {
 			add("b", history.Ok, "get", "", "v7")
 			v := History(property(), events)
 			var n, of int
-			if v.Status != Violated || len(v.Evidence) == 0 {
+			if v.Status != verdict.Violated || len(v.Evidence) == 0 {
 				t.Fatalf("%s: %s", v.Status, v.Reason)
 			}
 			if _, err := fmt.Sscanf(v.Evidence[0], `key "k": %d of its %d operations conflict:`, &n, &of); err != nil {
@@ -720,9 +681,14 @@ func TestEvidenceOfALongHistory(t *testing.T) {
 			if most := 4 + rounds/values; n > most || v.Event != uint64(len(events)) {
 				t.Fatalf("%d of %d operations, want %d at most; event %d of %d:\n%s", n, of, most, v.Event, len(events), strings.Join(v.Evidence, "\n"))
 			}
-			if last := v.Evidence[min(n, maxEvidence+1)]; !strings.Contains(last, `get -> "v7"`) {
+			if last := v.Evidence[min(n, verdict.MaxEvidence+1)]; !strings.Contains(last, `get -> "v7"`) {
 				t.Fatalf("the last operation that is shown is not the culprit: %s", last)
 			}
 		})
 	}
+}
+
+// History judges a history by its operations.
+func History(p *world.Property, events []history.Event) verdict.Verdict {
+	return Paired(p, events, Operations)
 }

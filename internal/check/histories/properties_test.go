@@ -1,15 +1,16 @@
-package check
+package histories
 
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
-	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -144,7 +145,6 @@ var propertyHistories = []struct {
 	{kind: world.Isolation, model: "rw-register", name: "lost update",
 		short: `a:txn=[] b:txn=[] a![["r","x"],["w","x",1]] b![["r","x"],["w","x",2]]`, want: "violated", reason: "G2"},
 	{kind: world.Isolation, model: "predicates", name: "no such model", short: "a:txn=[] a![]", want: "no model"},
-	{kind: world.HTTPCheck, name: "not over a history", want: "judges no history"},
 	{kind: world.Isolation, name: "broken", short: "a:txn=[] a:txn=[]", want: "broken history"},
 	{kind: world.Monotonic, name: "broken", short: "a:get a:get", want: "broken history"},
 	{kind: world.Durability, name: "broken", short: "a:get a:get", want: "broken history"},
@@ -162,25 +162,25 @@ func TestPropertiesOfHistories(t *testing.T) {
 			if c.operations != "" {
 				p.Check.Operations = strings.Split(c.operations, ",")
 			}
-			all := events(t, c.short)
+			all := historytest.Events(t, c.short)
 			for i := range all {
 				if all[i].Client == "r" {
 					all[i].Client = "load" + world.RecoveryClients + "c0"
 				}
 			}
 			v := History(p, all)
-			want := Status(c.want)
-			if want != Holds && want != Violated {
-				want = Unknown
+			want := verdict.Status(c.want)
+			if want != verdict.Holds && want != verdict.Violated {
+				want = verdict.Unknown
 				c.reason = c.want
 			}
 			if v.Status != want || !strings.Contains(v.Reason, c.reason) {
 				t.Fatalf("%s: %s\n%s\nwant %s %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), want, c.reason)
 			}
-			if got := strings.Join(v.LeftOut, "; "); v.Status == Holds && got != c.leftOut {
+			if got := strings.Join(v.LeftOut, "; "); v.Status == verdict.Holds && got != c.leftOut {
 				t.Fatalf("left out: %q, want %q", got, c.leftOut)
 			}
-			if v.Status == Violated && c.kind != world.Expression && c.name != "false at the end only" && (v.Event == 0 || len(v.Evidence) == 0) {
+			if v.Status == verdict.Violated && c.kind != world.Expression && c.name != "false at the end only" && (v.Event == 0 || len(v.Evidence) == 0) {
 				t.Fatalf("a violation without place or evidence: %+v", v)
 			}
 		})
@@ -189,11 +189,11 @@ func TestPropertiesOfHistories(t *testing.T) {
 
 // TestLevels: the same history holds at one level and not at another.
 func TestLevels(t *testing.T) {
-	skew := events(t, `a:txn=[] b:txn=[] a![["r","x"],["append","y",1]] b![["r","y"],["append","x",1]] c:txn=[] c![["r","x",[1]],["r","y",[1]]]`)
+	skew := historytest.Events(t, `a:txn=[] b:txn=[] a![["r","x"],["append","y",1]] b![["r","y"],["append","x",1]] c:txn=[] c![["r","x",[1]],["r","y",[1]]]`)
 	p := &world.Property{Check: world.Check{Type: world.Isolation}}
-	for level, want := range map[isolation.Level]Status{isolation.ReadCommitted: Holds, isolation.SnapshotIsolation: Holds,
-		isolation.Serializable: Violated, isolation.StrictSerializable: Violated, isolation.Causal: Unknown} {
-		if v := Paired(p, skew, func(p *world.Property, ops []history.Operation) Verdict { return isolated(p, level, ops) }); v.Status != want {
+	for level, want := range map[isolation.Level]verdict.Status{isolation.ReadCommitted: verdict.Holds, isolation.SnapshotIsolation: verdict.Holds,
+		isolation.Serializable: verdict.Violated, isolation.StrictSerializable: verdict.Violated, isolation.Causal: verdict.Unknown} {
+		if v := Paired(p, skew, func(p *world.Property, ops []history.Operation) verdict.Verdict { return isolated(p, level, ops) }); v.Status != want {
 			t.Errorf("%s: %s %s", level, v.Status, v.Reason)
 		}
 	}
@@ -203,7 +203,7 @@ func TestLevels(t *testing.T) {
 // one in words that need all operations at every event.
 func TestInvariantsOneByOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 7))
-	count := map[Status]int{}
+	count := map[verdict.Status]int{}
 	for range 500 {
 		var short strings.Builder
 		for i := range 1 + r.IntN(8) {
@@ -212,7 +212,7 @@ func TestInvariantsOneByOne(t *testing.T) {
 				fmt.Fprintf(&short, "c%d!%d ", i, r.IntN(12))
 			}
 		}
-		in := events(t, short.String())
+		in := historytest.Events(t, short.String())
 		for _, cond := range []string{`all(ops, .output != "3")`,
 			`none(ops, .output == "3" or .type == "open" and .client == "c5")`, `filter(ops, .output == "3")`} {
 			fast := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Subject: world.Subject{Condition: cond}}}, in)
@@ -225,7 +225,7 @@ func TestInvariantsOneByOne(t *testing.T) {
 			}
 		}
 	}
-	if count[Holds] < 100 || count[Violated] < 100 {
+	if count[verdict.Holds] < 100 || count[verdict.Violated] < 100 {
 		t.Fatal(count)
 	}
 }
@@ -238,9 +238,9 @@ func TestInvariantBudget(t *testing.T) {
 		in = append(in, history.Event{Number: 2*i + 1, Client: "a", Type: history.Invoke, Op: "get"},
 			history.Event{Number: 2*i + 2, Client: "a", Type: history.Ok})
 	}
-	for cond, want := range map[string]Status{`count(ops, .type == "open") <= 1`: Unknown, `none(ops, .type == "fail")`: Holds} {
+	for cond, want := range map[string]verdict.Status{`count(ops, .type == "open") <= 1`: verdict.Unknown, `none(ops, .type == "fail")`: verdict.Holds} {
 		v := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Subject: world.Subject{Condition: cond}}}, in)
-		if v.Status != want || want == Unknown && !strings.HasPrefix(v.Reason, "budget: ") {
+		if v.Status != want || want == verdict.Unknown && !strings.HasPrefix(v.Reason, "budget: ") {
 			t.Errorf("%s: %s %s", cond, v.Status, v.Reason)
 		}
 	}
@@ -266,7 +266,7 @@ func TestMonotonicAgreesWithTheSlowTwin(t *testing.T) {
 			fmt.Fprintf(&short, "%s!%d ", open[i], value-max(0, r.IntN(4)-2))
 			open = append(open[:i], open[i+1:]...)
 		}
-		in := events(t, short.String())
+		in := historytest.Events(t, short.String())
 		ops, err := history.Pair(in)
 		if err != nil {
 			t.Fatal(err)
@@ -281,7 +281,7 @@ func TestMonotonicAgreesWithTheSlowTwin(t *testing.T) {
 			}
 		}
 		count[back]++
-		if v := Paired(&world.Property{}, in, monotonic); (v.Status == Violated) != back {
+		if v := Paired(&world.Property{}, in, monotonic); (v.Status == verdict.Violated) != back {
 			t.Fatalf("%s %s, the slow twin says %v: %s", v.Status, v.Reason, back, short.String())
 		}
 	}
@@ -300,7 +300,7 @@ func TestDurabilityInWords(t *testing.T) {
 0.003000 s (event 3) client a: delete was acknowledged at 0.004000 s (event 4)
 0.005000 s (event 5) client b: get returned "1" at 0.006000 s (event 6)`,
 	} {
-		v := Paired(&world.Property{Check: world.Check{Type: world.Durability}}, events(t, short), durable)
+		v := Paired(&world.Property{Check: world.Check{Type: world.Durability}}, historytest.Events(t, short), durable)
 		if got := v.Reason + "\n" + strings.Join(v.Evidence, "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
@@ -323,29 +323,12 @@ func TestMissingElementsAreCounted(t *testing.T) {
 	do("read", "", "[0,2,4,5]")
 	p := &world.Property{Check: world.Check{Type: world.Durability, Subject: world.Subject{Model: "set"}}}
 	v := durable(p, ops)
-	if want := "5 of 9 acknowledged elements are missing: \"1\", \"3\", \"6\", \"7\", \"8\""; v.Status != Violated || v.Evidence[len(v.Evidence)-1] != want {
+	if want := "5 of 9 acknowledged elements are missing: \"1\", \"3\", \"6\", \"7\", \"8\""; v.Status != verdict.Violated ||
+		v.Evidence[len(v.Evidence)-1] != want {
 		t.Errorf("%s, %q", v.Status, v.Evidence)
 	}
 	ops[len(ops)-1].Output = "[0,1,2,3,4,5,6,7]"
-	if v = durable(p, ops); v.Status != Violated || len(v.Evidence) != 2 {
+	if v = durable(p, ops); v.Status != verdict.Violated || len(v.Evidence) != 2 {
 		t.Errorf("one is missing: %s, %q", v.Status, v.Evidence)
-	}
-}
-
-// The first violation is reported with all lines of its output, as long as they are not too many.
-func TestLinesOfAProbe(t *testing.T) {
-	state := "no step of the model\nin the state\n/\\ a = 1\n/\\ b = " + strings.Repeat("x", 2*maxOutputShown)
-	out := &record.Outcome{Probes: []record.Probe{{Property: "p", Phase: "chaos", Event: 7, ExitCode: world.ProbeViolated, Output: state + "\n"},
-		{Property: "p", Phase: finalPhase, Event: 9, ExitCode: world.ProbeViolated, Output: "again"}}}
-	p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Custom}}
-	want := []string{"0.000000 s (event 7) in phase chaos: exit code 1: no step of the model", "  in the state", `  /\ a = 1`,
-		"  " + state[strings.Index(state, `/\ b`):],
-		"0.000000 s (event 9) in phase final: exit code 1: again"}
-	if v := safe(p, out); v.Reason != "the check failed: no step of the model" || !slices.Equal(v.Evidence, want) {
-		t.Errorf("%s\n%s", v.Reason, strings.Join(v.Evidence, "\n"))
-	}
-	out.Probes[0].Output = strings.Repeat("line\n", 100)
-	if v := safe(p, out); len(v.Evidence) != 1+maxLinesShown+1+1 || v.Evidence[1+maxLinesShown] != "  ... and 69 more lines" {
-		t.Errorf("%d lines: %q", len(v.Evidence), v.Evidence)
 	}
 }

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"fmt"
@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 )
 
 func TestKeyMatches(t *testing.T) {
@@ -83,11 +85,11 @@ func TestKeysThatCannotBeJudged(t *testing.T) {
 			if c.keys != "" {
 				p.Check.KeyPatterns = strings.Fields(c.keys)
 			}
-			v := History(p, events(t, c.short))
-			if status := string(v.Status); status != c.want && (v.Status != Unknown || !strings.Contains(v.Reason, c.want)) {
+			v := History(p, historytest.Events(t, c.short))
+			if status := string(v.Status); status != c.want && (v.Status != verdict.Unknown || !strings.Contains(v.Reason, c.want)) {
 				t.Fatalf("%s: %s; want %s", v.Status, v.Reason, c.want)
 			}
-			if got := strings.Join(v.LeftOut, "; "); v.Status != Unknown && got != c.leftOut {
+			if got := strings.Join(v.LeftOut, "; "); v.Status != verdict.Unknown && got != c.leftOut {
 				t.Fatalf("left out:\n%s\nwant\n%s", got, c.leftOut)
 			}
 		})
@@ -98,7 +100,7 @@ func TestKeysThatCannotBeJudged(t *testing.T) {
 // rest had not been there, and each key that is not judged is named.
 func TestLeavingOutAgainstBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
-	counts := map[Status]int{}
+	counts := map[verdict.Status]int{}
 	for n := range 3000 {
 		var list []history.Event
 		open := map[string]history.Event{}
@@ -144,35 +146,17 @@ func TestLeavingOutAgainstBruteForce(t *testing.T) {
 		v := Operations(property(), ops)
 		counts[v.Status]++
 		legal := slowly(judgeable, map[string]string{})
-		if v.Status == Holds && (!legal || len(judgeable) == 0) || (v.Status == Violated) == legal {
+		if v.Status == verdict.Holds && (!legal || len(judgeable) == 0) || (v.Status == verdict.Violated) == legal {
 			t.Fatalf("history %d: %s %s, and brute force %v:\n%+v", n, v.Status, v.Reason, legal, ops)
 		}
 		text := strings.Join(v.LeftOut, "\n")
 		for key := range spoilt {
-			if v.Status == Holds && spoilt[key] && !strings.Contains(text, fmt.Sprintf("%q", key)) {
+			if v.Status == verdict.Holds && spoilt[key] && !strings.Contains(text, fmt.Sprintf("%q", key)) {
 				t.Fatalf("history %d holds and does not name key %q:\n%s\n%+v", n, key, text, ops)
 			}
 		}
 	}
-	if counts[Holds] < 50 || counts[Violated] < 300 || counts[Unknown] < 300 {
+	if counts[verdict.Holds] < 50 || counts[verdict.Violated] < 300 || counts[verdict.Unknown] < 300 {
 		t.Fatalf("too few of a status: %v", counts)
-	}
-}
-
-// TestOperationsChoose: for checks that promise something of all operations, a silent driver leaves nothing to say, unless the
-// operations are chosen.
-func TestOperationsChoose(t *testing.T) {
-	for _, c := range []struct {
-		check world.Check
-		want  bool
-	}{
-		{world.Check{Type: world.Linearizability}, true}, {world.Check{Type: world.Isolation}, true}, {world.Check{Type: world.Durability}, true},
-		{world.Check{Type: world.ProgressCheck}, false}, {world.Check{Type: world.ProgressCheck,
-			Subject: world.Subject{Operations: []string{"get"}}}, true},
-		{world.Check{Type: world.RecoveryCheck}, false}, {world.Check{Type: world.Expression}, false}, {world.Check{Type: world.Conformance}, false},
-	} {
-		if got := judgesReported(&c.check); got != c.want {
-			t.Errorf("%+v: %v", c.check, got)
-		}
 	}
 }

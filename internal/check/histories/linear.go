@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
@@ -34,17 +36,17 @@ const forever = math.MaxInt64
 
 // linearizable judges the history of a run against a map of registers, key by key (linearizability is local:
 // Herlihy and Wing, TOPLAS 1990, theorem 1).
-func linearizable(p *world.Property, ops []history.Operation) Verdict {
-	v := verdict(p)
+func linearizable(p *world.Property, ops []history.Operation) verdict.Verdict {
+	v := verdict.New(p)
 	if !isRegister(p.Check.Model) {
 		if ob := objects[p.Check.Model]; ob != nil {
 			return objectsHold(p, ob, ops)
 		}
-		return unknown(p, "%v", noModel(p.Check.Model))
+		return verdict.Undecided(p, "%v", noModel(p.Check.Model))
 	}
 	h, reason := perKey(&p.Check, ops)
 	if reason != "" {
-		return unknown(p, "%s", reason)
+		return verdict.Undecided(p, "%s", reason)
 	}
 	v.LeftOut = h.left.lines()
 	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
@@ -71,7 +73,7 @@ func linearizable(p *world.Property, ops []history.Operation) Verdict {
 		h.left.blame(&v)
 		return v
 	}
-	v.Status = Holds
+	v.Status = verdict.Holds
 	return v
 }
 
@@ -88,8 +90,8 @@ func noModel(name string) error {
 	return fmt.Errorf("no model %q; there are register, cas-register, key-value, %s", name, strings.Join(slices.Sorted(maps.Keys(objects)), ", "))
 }
 
-// pair makes operations of events. Its errors say that the history is broken or buffered.
-func pair(events []history.Event) ([]history.Operation, error) {
+// Pair makes operations of events. Its errors say that the history is broken or buffered.
+func Pair(events []history.Event) ([]history.Operation, error) {
 	ops, err := history.Pair(events)
 	if err != nil && !errors.Is(err, history.ErrBuffered) && !errors.Is(err, history.ErrBroken) {
 		err = fmt.Errorf("%w: %w", history.ErrBroken, err)
@@ -200,7 +202,7 @@ func holdsList(key string, ops []placed) string {
 		return ""
 	}
 	return fmt.Sprintf("key %q is appended to, and a read returned the list %s; name `model: append-list`, as this one joins texts",
-		key, shorten(array))
+		key, verdict.Shorten(array))
 }
 
 // sizeOfKeys counts operations by key. Long histories are judged much faster where nothing has to grow.

@@ -1,10 +1,11 @@
-package check
+package histories
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
@@ -20,28 +21,22 @@ var (
 	unknownValue = failure.Declare("register/never-written")
 )
 
-// maxEvidence bounds the operations, crashes or probes that a verdict shows.
-const maxEvidence = 20
-
-// maxValueShown is how many bytes of a value evidence shows; values are padded to the workload's value size.
-const maxValueShown = 40
-
 // refuted explains a violation of linearizability on one key: which operation no order explains, and the fewest others
 // that it conflicts with.
-func refuted(v Verdict, key string, ops []placed, failed []history.Operation) Verdict {
+func refuted(v verdict.Verdict, key string, ops []placed, failed []history.Operation) verdict.Verdict {
 	b := linear.NewBudget(maxEvidenceSteps, MaxBytes, MaxWall)
 	culprit, prefix := firstConflict(ops, b)
 	shown := smallest(culprit, prefix, b)
 	last := shown[slices.IndexFunc(shown, func(p placed) bool { return p.from == culprit.from })]
 	source := failedSource(last, shown, failed)
 	c := complaint(last, shown, source)
-	v.violate(culprit.op.Return, culprit.op.ReturnTimeNs, c.Cause.Say("not linearizable: %s", c.Words))
+	v.Violate(culprit.op.Return, culprit.op.ReturnTimeNs, c.Cause.Say("not linearizable: %s", c.Words))
 	v.Evidence = append(v.Evidence, fmt.Sprintf("key %q: %d of its %d operations conflict:", key, len(shown), len(ops)))
 	listed := shown
-	if more := len(shown) - maxEvidence; more > 0 { // what is near the conflict shows most
+	if more := len(shown) - verdict.MaxEvidence; more > 0 { // what is near the conflict shows most
 		v.Evidence = append(v.Evidence, fmt.Sprintf("  %d more before these", more))
 		listed = slices.DeleteFunc(slices.Clone(shown[more-1:]), func(p placed) bool { return p.from == culprit.from })
-		listed = append(listed[len(listed)-(maxEvidence-1):], last)
+		listed = append(listed[len(listed)-(verdict.MaxEvidence-1):], last)
 	}
 	for _, p := range listed {
 		v.Evidence = append(v.Evidence, "  "+describe(*p.op, asked(p)+outcome(p), p.to == forever))
@@ -52,8 +47,8 @@ func refuted(v Verdict, key string, ops []placed, failed []history.Operation) Ve
 			why = " (" + source.Error + ")"
 		}
 		v.Evidence = append(v.Evidence, fmt.Sprintf("  %s (event %d) client %s: %s %s failed at %s (event %d)%s: it must have "+
-			"done nothing", seconds(source.CallTimeNs), source.Call, source.Client, source.Op, shorten(source.Input),
-			seconds(source.ReturnTimeNs), source.Return, why))
+			"done nothing", verdict.Seconds(source.CallTimeNs), source.Call, source.Client, source.Op, verdict.Shorten(source.Input),
+			verdict.Seconds(source.ReturnTimeNs), source.Return, why))
 	}
 	v.Evidence = append(v.Evidence, longestOrder(shown, b)...)
 	return v
@@ -231,11 +226,11 @@ func complaint(p placed, ops []placed, source *history.Operation) failure.Claim 
 	case !p.reply.found:
 		return missingKey.Of(p.op.Op, p.op.Client).Say("%s found nothing, although the key was there", who)
 	case source != nil:
-		return failedValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which only an operation had written that failed", who, shorten(p.reply.value))
+		return failedValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which only an operation had written that failed", who, verdict.Shorten(p.reply.value))
 	case !wrote(ops, p.reply.value):
-		return unknownValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which nobody had written", who, shorten(p.reply.value))
+		return unknownValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which nobody had written", who, verdict.Shorten(p.reply.value))
 	}
-	return staleValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which was no longer the value", who, shorten(p.reply.value))
+	return staleValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which was no longer the value", who, verdict.Shorten(p.reply.value))
 }
 
 func wrote(ops []placed, value string) bool {
@@ -259,12 +254,12 @@ func failedSource(p placed, ops []placed, failed []history.Operation) *history.O
 // describe is one operation in words: who did what, with which result, when, and where. inFlight says that it had not returned when the
 // check's answer was certain.
 func describe(o history.Operation, what string, inFlight bool) string {
-	text := fmt.Sprintf("%s (event %d) client %s: %s", seconds(o.CallTimeNs), o.Call, o.Client, what)
+	text := fmt.Sprintf("%s (event %d) client %s: %s", verdict.Seconds(o.CallTimeNs), o.Call, o.Client, what)
 	switch {
 	case o.Return != history.Pending && inFlight:
-		text += fmt.Sprintf("; still in flight then, it returned at %s (event %d)", seconds(o.ReturnTimeNs), o.Return)
+		text += fmt.Sprintf("; still in flight then, it returned at %s (event %d)", verdict.Seconds(o.ReturnTimeNs), o.Return)
 	case o.Return != history.Pending:
-		text += fmt.Sprintf("; returned at %s (event %d)", seconds(o.ReturnTimeNs), o.Return)
+		text += fmt.Sprintf("; returned at %s (event %d)", verdict.Seconds(o.ReturnTimeNs), o.Return)
 	case o.Error != "":
 		text += fmt.Sprintf("; outcome unknown (%s), it may take effect at any time", o.Error)
 	default:
@@ -290,7 +285,7 @@ func sortOfOutcome(p placed) string {
 func asked(p placed) string {
 	switch p.call.kind {
 	case write, grow:
-		return p.op.Op + " " + shorten(p.call.value)
+		return p.op.Op + " " + verdict.Shorten(p.call.value)
 	case cas:
 		return fmt.Sprintf("%s from %s to %s", p.op.Op, orNothing(p.call.expect, p.call.noExpect), orNothing(p.call.value, p.call.noValue))
 	case incr:
@@ -306,7 +301,7 @@ func orNothing(value string, none bool) string {
 	if none {
 		return "nothing"
 	}
-	return shorten(value)
+	return verdict.Shorten(value)
 }
 
 func outcome(p placed) string {
@@ -316,12 +311,12 @@ func outcome(p placed) string {
 	case p.call.kind == read && !p.reply.found:
 		return " -> nothing"
 	}
-	return " -> " + shorten(p.reply.value)
+	return " -> " + verdict.Shorten(p.reply.value)
 }
 
 // longestOrder shows the longest order that could be built, the value after it, and what has no place in it.
 func longestOrder(ops []placed, b *linear.Budget) []string {
-	if len(ops) > maxEvidence {
+	if len(ops) > verdict.MaxEvidence {
 		return nil
 	}
 	ops = tighten(ops)
@@ -345,7 +340,7 @@ func longestOrder(ops []placed, b *linear.Budget) []string {
 	}
 	after := "; then the key holds nothing"
 	if s.found {
-		after = "; then the key holds " + shorten(s.value)
+		after = "; then the key holds " + verdict.Shorten(s.value)
 	}
 	lines := []string{text + after}
 	for id, p := range ops {
@@ -355,12 +350,3 @@ func longestOrder(ops []placed, b *linear.Budget) []string {
 	}
 	return lines
 }
-
-func shorten(value string) string {
-	if len(value) > maxValueShown {
-		return fmt.Sprintf("%q... (%d bytes)", value[:maxValueShown], len(value))
-	}
-	return strconv.Quote(value)
-}
-
-func seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 6, 64) + " s" }

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
@@ -247,7 +249,7 @@ func TestTypedTransactions(t *testing.T) {
 					kind.value = func(r *rand.Rand, l *language, m *move, done bool) string {
 						return l.transactionText(r, m, lists, done)
 					}
-					count := map[Status]int{}
+					count := map[verdict.Status]int{}
 					for range runs {
 						moves := transactions(r, l, lists, 2+r.IntN(3))
 						text := kind.write(r, l, moves)
@@ -259,13 +261,14 @@ func TestTypedTransactions(t *testing.T) {
 							want = serial(kept, lists, level == isolation.StrictSerializable, map[what][]what{})
 						}
 						v := judgeTyped(t, l, kind.check, text)
-						if count[v.Status]++; want && v.Status == Violated || !want && v.Status != Violated || v.Status == Unknown && !v.Idle {
+						if count[v.Status]++; want && v.Status == verdict.Violated || !want && v.Status != verdict.Violated ||
+							v.Status == verdict.Unknown && !v.Idle {
 							t.Fatalf("%s, %s; an order explains it: %v\n%s", v.Status, v.Reason, want, text)
 						}
 					}
 					all += runs
 					t.Logf("%d histories: %v", runs, count)
-					if count[Holds] < runs/8 || count[Violated] < runs/8 {
+					if count[verdict.Holds] < runs/8 || count[verdict.Violated] < runs/8 {
 						t.Errorf("%v of %d: too few of one kind to prove anything", count, runs)
 					}
 				})

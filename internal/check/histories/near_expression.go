@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"math"
@@ -17,10 +17,10 @@ import (
 // maxNearOps bounds the history of which a condition's slack is computed.
 const maxNearOps = 20_000
 
-// expression is how little it takes for a condition with comparisons of numbers to become false: the slack of a <= b is
+// nearExpression is how little it takes for a condition with comparisons of numbers to become false: the slack of a <= b is
 // (b-a)/(|b-a|+max(1,|b|)); of several conditions that must all be true it is the least, of alternatives the greatest, as in the
 // quantitative semantics of temporal logic (Fainekos, Pappas, TCS 2009). What compares no numbers has the slack 1 or -1.
-func (n *nearness) expression(p *world.Property, ops []history.Operation) {
+func nearExpression(p *world.Property, ops []history.Operation, add Add) {
 	if len(ops) == 0 || len(ops) > maxNearOps {
 		return
 	}
@@ -36,7 +36,7 @@ func (n *nearness) expression(p *world.Property, ops []history.Operation) {
 	if !ok || !r.numbers {
 		return
 	}
-	n.add(p, "slack", 1-slack, "slack %.3f of %s", slack, p.Check.Condition)
+	add("slack", 1-slack, "slack %.3f of %s", slack, p.Check.Condition)
 }
 
 // robust computes the slack of a condition over one history.

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
@@ -49,7 +51,7 @@ type WorkloadLimits struct {
 }
 
 // Workload judges a history by the model of a workload.
-func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation) Verdict {
+func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation) verdict.Verdict {
 	var w workload
 	switch p.Check.Model {
 	case Bank:
@@ -63,14 +65,14 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	case Sequential:
 		w = sequential(ops)
 	default:
-		return unknown(p, "no workload %q; there are %s", p.Check.Model, strings.Join(WorkloadModels, ", "))
+		return verdict.Undecided(p, "no workload %q; there are %s", p.Check.Model, strings.Join(WorkloadModels, ", "))
 	}
-	v := verdict(p)
+	v := verdict.New(p)
 	switch {
 	case w.wrong != nil:
-		v.violate(0, 0, *w.wrong)
+		v.Violate(0, 0, *w.wrong)
 		for i, o := range w.by {
-			if i < maxEvidence {
+			if i < verdict.MaxEvidence {
 				v.Evidence = append(v.Evidence, Describe(o))
 			}
 			if o.Return != history.Pending && o.Return > v.Event {
@@ -82,14 +84,14 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	case w.judged == 0:
 		v.Idle, v.Reason = true, "no read had a result that could have been wrong"
 	default:
-		v.Status = Holds
+		v.Status = verdict.Holds
 	}
 	return v
 }
 
 // Describe is an operation in words.
 func Describe(o *history.Operation) string {
-	return fmt.Sprintf("event %d, client %s: %s %s -> %s", o.Call, o.Client, o.Op, shorten(o.Input), shorten(o.Output))
+	return fmt.Sprintf("event %d, client %s: %s %s -> %s", o.Call, o.Client, o.Op, verdict.Shorten(o.Input), verdict.Shorten(o.Output))
 }
 
 // workload is what was found: what is wrong, and by which operations, or why that is not known.
@@ -130,11 +132,11 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		}
 		var balances map[string]*balance
 		if err := json.Unmarshal([]byte(o.Output), &balances); err != nil || balances == nil {
-			unread = unreadable(o, "%s is no map of accounts to balances", shorten(o.Output))
+			unread = unreadable(o, "%s is no map of accounts to balances", verdict.Shorten(o.Output))
 			continue
 		}
 		if err := strictjson.Unique([]byte(o.Output)); err != nil {
-			unread = unreadable(o, "%s: %v", shorten(o.Output), err)
+			unread = unreadable(o, "%s: %v", verdict.Shorten(o.Output), err)
 			continue
 		}
 		sum := new(big.Int)
@@ -343,7 +345,7 @@ func setFull(ops []history.Operation) (w workload) {
 			inside[i][v] = true
 			e := added[place{o.Key, v}]
 			if e == nil || e.added.Call > o.Return {
-				return violation([]*history.Operation{o}, setUnknown.Of().Say("a read has element %s, which nobody had added%s", shorten(v), keyed))
+				return violation([]*history.Operation{o}, setUnknown.Of().Say("a read has element %s, which nobody had added%s", verdict.Shorten(v), keyed))
 			}
 			if e.known == 0 || o.Return < e.known {
 				e.known = o.Return
@@ -369,7 +371,7 @@ func setFull(ops []history.Operation) (w workload) {
 		}
 		if missed != nil {
 			return violation([]*history.Operation{e.added, missed},
-				setLost.Of().Say("element %s was there and is lost: the last reads do not have it%s", shorten(name.value), keyed))
+				setLost.Of().Say("element %s was there and is lost: the last reads do not have it%s", verdict.Shorten(name.value), keyed))
 		}
 		if e.seen > 0 {
 			w.judged++
@@ -462,13 +464,13 @@ func sequential(ops []history.Operation) (w workload) {
 		if o.Key == "" {
 			var row []json.RawMessage
 			if err := json.Unmarshal(text, &row); err != nil || len(row) != 2 {
-				return unreadable(o, "%s is no pair of a key and a list of its subkeys", shorten(o.Output))
+				return unreadable(o, "%s is no pair of a key and a list of its subkeys", verdict.Shorten(o.Output))
 			}
 			text = row[1]
 		}
 		var list []json.RawMessage
 		if err := json.Unmarshal(text, &list); err != nil {
-			return unreadable(o, "%s is no list of subkeys", shorten(o.Output))
+			return unreadable(o, "%s is no list of subkeys", verdict.Shorten(o.Output))
 		}
 		there := false
 		for _, v := range list {

@@ -1,9 +1,11 @@
-package check
+package histories
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
@@ -21,7 +23,7 @@ const (
 
 // isolated judges the transactions of a history. Those are the operations named txn; input and output are JSON arrays of
 // their accesses, [["append","x",1],["r","x",[1]]], as Jepsen writes them.
-func isolated(p *world.Property, level isolation.Level, ops []history.Operation) Verdict {
+func isolated(p *world.Property, level isolation.Level, ops []history.Operation) verdict.Verdict {
 	switch p.Check.Model {
 	case "", ListAppend:
 		t := NewListTransactions(len(ops))
@@ -31,7 +33,7 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 		return t.judge(p, level)
 	case RWRegister:
 	default:
-		return unknown(p, "%v", noTransactions(p.Check.Model))
+		return verdict.Undecided(p, "%v", noTransactions(p.Check.Model))
 	}
 	txns := make([]isolation.Txn, 0, len(ops))
 	from := make([]*history.Operation, 0, len(ops))
@@ -43,7 +45,7 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 		}
 		t, err := transaction(o)
 		if err != nil {
-			return unknown(p, "%v", brokenTransaction(o, err))
+			return verdict.Undecided(p, "%v", brokenTransaction(o, err))
 		}
 		txns, from = append(txns, t), append(from, o)
 		if count.all++; t.Fate != isolation.Committed {
@@ -76,44 +78,44 @@ type counts struct {
 }
 
 // isolationVerdict is the verdict of a finding. describe gives a transaction, of which the clients and times count, and its accesses in words.
-func isolationVerdict(p *world.Property, f isolation.Finding, count counts, describe func(txn int) (*history.Operation, string)) Verdict {
-	v := verdict(p)
+func isolationVerdict(p *world.Property, f isolation.Finding, count counts, describe func(txn int) (*history.Operation, string)) verdict.Verdict {
+	v := verdict.New(p)
 	switch {
 	case f.Answer == isolation.Violated:
-		v.violate(0, 0, failure.Claim{Cause: f.Cause, Words: f.Reason})
+		v.Violate(0, 0, failure.Claim{Cause: f.Cause, Words: f.Reason})
 		v.Evidence = f.Steps
 		for i, t := range f.Txns {
 			o, words := describe(t)
 			if o.Return != history.Pending && o.Return > v.Event {
 				v.Event, v.TimeNs = o.Return, o.ReturnTimeNs
 			}
-			if i < maxEvidence {
-				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s", seconds(o.CallTimeNs), o.Call, o.Client, words))
+			if i < verdict.MaxEvidence {
+				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s", verdict.Seconds(o.CallTimeNs), o.Call, o.Client, words))
 			}
 		}
 		return v
 	case f.Answer == isolation.Undecided:
-		return unknown(p, "%s", f.Reason)
+		return verdict.Undecided(p, "%s", f.Reason)
 	case count.all == 0:
-		return idle(p, "no transaction was reported")
+		return verdict.Idle(p, "no transaction was reported")
 	case count.committed*1_000_000 < count.all*minOkPPM || count.committed == 0:
-		return idle(p, "only %d of %d transactions committed", count.committed, count.all)
+		return verdict.Idle(p, "only %d of %d transactions committed", count.committed, count.all)
 	case count.reads == 0 || count.writes == 0:
-		return idle(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", count.reads, count.writes)
+		return verdict.Idle(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", count.reads, count.writes)
 	}
-	v.Status = Holds
+	v.Status = verdict.Holds
 	return v
 }
 
 // InSessions judges transactions of a history that has the order of each client and no times. At every level that order
 // counts, as in the tools that write such histories.
-func InSessions(p *world.Property, ops []history.Operation) Verdict {
+func InSessions(p *world.Property, ops []history.Operation) verdict.Verdict {
 	level := isolation.Level(p.Check.Level)
 	switch {
 	case p.Check.Type != world.Isolation || level == isolation.StrictSerializable:
 		return Untimed(p)
 	case p.Check.Model == ListAppend:
-		return unknown(p, "the transactions of this history are over registers; judge them with --model %s", RWRegister)
+		return verdict.Undecided(p, "the transactions of this history are over registers; judge them with --model %s", RWRegister)
 	case level == isolation.SnapshotIsolation:
 		level = isolation.SessionSnapshotIsolation
 	case level == isolation.Serializable || level == "":
@@ -125,8 +127,8 @@ func InSessions(p *world.Property, ops []history.Operation) Verdict {
 }
 
 // Untimed is the verdict of a check that asks when operations of different clients were under way.
-func Untimed(p *world.Property) Verdict {
-	return unknown(p, "the history has sessions and no times, so it can be judged for isolation only, and not in real time: add "+
+func Untimed(p *world.Property) verdict.Verdict {
+	return verdict.Undecided(p, "the history has sessions and no times, so it can be judged for isolation only, and not in real time: add "+
 		"--isolation with read-committed, "+
 		"read-atomic, causal, snapshot-isolation or serializable")
 }
@@ -266,7 +268,7 @@ func accessRows(text string) (rows [][]string, err error) {
 	}
 	var raw [][]json.RawMessage
 	if json.Unmarshal([]byte(text), &raw) != nil {
-		return nil, fmt.Errorf("%s is no list of accesses such as [\"append\",\"x\",1]", shorten(text))
+		return nil, fmt.Errorf("%s is no list of accesses such as [\"append\",\"x\",1]", verdict.Shorten(text))
 	}
 	for _, fields := range raw {
 		row := make([]string, len(fields))

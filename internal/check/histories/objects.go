@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
@@ -116,12 +118,12 @@ func (ob *object) knows(p *world.Property) error {
 }
 
 // objectsHold judges a history against a model of objects, key by key.
-func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict {
+func objectsHold(p *world.Property, ob *object, ops []history.Operation) verdict.Verdict {
 	if err := ob.knows(p); err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
 	h := ob.read(&p.Check, ops)
-	v := verdict(p)
+	v := verdict.New(p)
 	v.LeftOut = h.left.lines()
 	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	exhausted := ""
@@ -145,7 +147,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 			h.left.blame(&v)
 			break
 		}
-		v.Status = Holds
+		v.Status = verdict.Holds
 	}
 	return v
 }
@@ -330,7 +332,7 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 	by := &acts[culprit]
 	c := conflict{objectOrder.Of(by.op.Op, by.sortOfOutcome()).Say("no order of the operations explains %s", by.outcome()), []int{culprit}}
 	// What it conflicts with is among those that were there before it returned; the last ones show most.
-	for i := len(acts) - 1; i >= 0 && len(c.acts) < maxEvidence; i-- {
+	for i := len(acts) - 1; i >= 0 && len(c.acts) < verdict.MaxEvidence; i-- {
 		if i != culprit && acts[i].from < acts[culprit].to {
 			c.acts = append(c.acts, i)
 		}
@@ -338,8 +340,8 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 	return answer, c
 }
 
-func (ob *object) refuted(v Verdict, key string, acts []act, c conflict) Verdict {
-	v.violate(0, 0, c.Cause.Say("not linearizable: key %q: %s", key, c.Words))
+func (ob *object) refuted(v verdict.Verdict, key string, acts []act, c conflict) verdict.Verdict {
+	v.Violate(0, 0, c.Cause.Say("not linearizable: key %q: %s", key, c.Words))
 	slices.SortFunc(c.acts, func(i, j int) int { return int(acts[i].from - acts[j].from) })
 	for _, i := range c.acts {
 		a := &acts[i]
@@ -355,14 +357,14 @@ func (ob *object) refuted(v Verdict, key string, acts []act, c conflict) Verdict
 func (a *act) outcome() string {
 	text := a.op.Op
 	if a.op.Input != "" {
-		text += " " + shorten(a.op.Input)
+		text += " " + verdict.Shorten(a.op.Input)
 	}
 	switch {
 	case a.op.Type != history.Ok:
 	case a.none:
 		text += " -> nothing"
 	case a.op.Output != "":
-		text += " -> " + shorten(a.op.Output)
+		text += " -> " + verdict.Shorten(a.op.Output)
 	}
 	return text
 }
@@ -413,7 +415,7 @@ func elements(text string) ([]string, error) {
 }
 
 func noList(text string) error {
-	return fmt.Errorf("output %s is no list; write it as [1,2]", shorten(text))
+	return fmt.Errorf("output %s is no list; write it as [1,2]", verdict.Shorten(text))
 }
 
 // untagged is a list of EDN without its tag: #{1,2}, a set, and #queue [1,2] are [1,2].
@@ -587,7 +589,7 @@ func yesNo(output string) (string, error) {
 	case "false", "0":
 		return "false", nil
 	}
-	return "", fmt.Errorf("output %s is not true or false", shorten(output))
+	return "", fmt.Errorf("output %s is not true or false", verdict.Shorten(output))
 }
 
 func placeSet(a *act) (err error) {
@@ -699,16 +701,17 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 		}
 		for at, v := range a.items[fresh:] {
 			if !ordered && at > 0 && a.items[at-1] == v {
-				return linear.Illegal, conflict{setTwiceIn.Of(a.op.Op).Say("%s holds %s twice", a.outcome(), shorten(v)), []int{i}}
+				return linear.Illegal, conflict{setTwiceIn.Of(a.op.Op).Say("%s holds %s twice", a.outcome(), verdict.Shorten(v)), []int{i}}
 			}
 			if _, seen := level[v]; seen && !ordered {
 				continue
 			} else if seen {
-				return linear.Illegal, conflict{listTwice.Of(a.op.Op).Say("%s holds %s twice, which was put in once", a.outcome(), shorten(v)), []int{i}}
+				return linear.Illegal, conflict{
+					listTwice.Of(a.op.Op).Say("%s holds %s twice, which was put in once", a.outcome(), verdict.Shorten(v)), []int{i}}
 			}
 			put, ok := byElement[v]
 			if !ok {
-				return linear.Illegal, conflict{neverPut.Of(a.op.Op).Say("%s holds %s, which nobody had put in", a.outcome(), shorten(v)), []int{i}}
+				return linear.Illegal, conflict{neverPut.Of(a.op.Op).Say("%s holds %s, which nobody had put in", a.outcome(), verdict.Shorten(v)), []int{i}}
 			}
 			level[v] = 2 * k
 			if ordered {
@@ -823,7 +826,7 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		case ways[a.value] == nil:
 			return linear.Illegal, conflict{neverPut.Of(a.op.Op).Say("%s: nobody had put that in", a.outcome()), []int{i}}
 		case ways[a.value].out >= 0:
-			return linear.Illegal, conflict{takenTwice.Of().Say("%s was taken twice and put in once", shorten(a.value)),
+			return linear.Illegal, conflict{takenTwice.Of().Say("%s was taken twice and put in once", verdict.Shorten(a.value)),
 				[]int{ways[a.value].in, ways[a.value].out, i}}
 		default:
 			ways[a.value].out = i
@@ -856,7 +859,7 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		e := empties[empty]
 		c.acts = append(c.acts, emptyActs[empty])
 		for k, p := range passages {
-			if len(c.acts) < maxEvidence && p.In.Return < e.Return && (p.Out == nil || p.Out.Call > e.Call) {
+			if len(c.acts) < verdict.MaxEvidence && p.In.Return < e.Return && (p.Out == nil || p.Out.Call > e.Call) {
 				c.acts = names[k].appendTo(c.acts)
 			}
 		}
@@ -880,7 +883,7 @@ func queueConflict(acts []act, names []*way, pair []int) conflict {
 	for _, k := range pair {
 		c.acts = names[k].appendTo(c.acts)
 	}
-	in := func(k int) string { return shorten(acts[names[pair[k]].in].value) }
+	in := func(k int) string { return verdict.Shorten(acts[names[pair[k]].in].value) }
 	switch {
 	case len(pair) == 1:
 		c.Claim = takenEarly.Of().Say("%s was taken before it was put in", in(0))
@@ -1029,15 +1032,16 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 			refusals, refusedActs = append(refusals, span), append(refusedActs, i)
 		case a.verb == acquire && held:
 			return linear.Illegal, conflict{lockTwice.Of().Say("%s acquired the lock twice and did not release it between",
-				shorten(a.value)), []int{ways[k].in, i}}
+				verdict.Shorten(a.value)), []int{ways[k].in, i}}
 		case a.verb == acquire:
 			holds[a.value] = len(ways)
 			ways, passages = append(ways, way{i, -1}), append(passages, linear.Passage{In: span})
 		case a.result == "false" && held:
-			return linear.Illegal, conflict{lockHeld.Of().Say("%s could not release the lock, although it held it", shorten(a.value)), []int{ways[k].in, i}}
+			return linear.Illegal, conflict{
+				lockHeld.Of().Say("%s could not release the lock, although it held it", verdict.Shorten(a.value)), []int{ways[k].in, i}}
 		case a.result == "false":
 		case !held:
-			return linear.Illegal, conflict{lockNotHeld.Of().Say("%s released the lock, although it did not hold it", shorten(a.value)), []int{i}}
+			return linear.Illegal, conflict{lockNotHeld.Of().Say("%s released the lock, although it did not hold it", verdict.Shorten(a.value)), []int{i}}
 		default:
 			ways[k].out, passages[k].Out = i, &span
 			delete(holds, a.value)
@@ -1049,9 +1053,10 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	}
 	if refused >= 0 {
 		a := &acts[refusedActs[refused]]
-		return answer, conflict{lockRefused.Of().Say("%s was refused the lock, although nobody held it", shorten(a.value)), []int{refusedActs[refused]}}
+		return answer, conflict{lockRefused.Of().Say("%s was refused the lock, although nobody held it", verdict.Shorten(a.value)), []int{refusedActs[refused]}}
 	}
-	c := conflict{Claim: lockBoth.Of().Say("%s and %s held the lock at once", shorten(acts[ways[pair[0]].in].value), shorten(acts[ways[pair[1]].in].value))}
+	c := conflict{Claim: lockBoth.Of().Say("%s and %s held the lock at once",
+		verdict.Shorten(acts[ways[pair[0]].in].value), verdict.Shorten(acts[ways[pair[1]].in].value))}
 	for _, k := range pair {
 		c.acts = append(c.acts, ways[k].in)
 		if ways[k].out >= 0 {
@@ -1065,7 +1070,7 @@ func placeCounter(a *act) error {
 	number := func(text string) (int64, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("%s is no integer", shorten(text))
+			return 0, fmt.Errorf("%s is no integer", verdict.Shorten(text))
 		}
 		return n, nil
 	}
@@ -1132,4 +1137,17 @@ func fastList(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		}
 	}
 	return fastGrowing(acts, byElement, b, true)
+}
+
+// Reads reports whether operations of a name say what is stored. What fails of them shows nothing.
+func Reads(name string) bool {
+	if kindOf(name) == read || name == "txn" || objects["queue"].verbs[name] == take {
+		return true
+	}
+	for _, ob := range objects {
+		if v := ob.verbs[name]; v == look || v == has {
+			return true
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package check
+package histories
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
@@ -102,7 +105,7 @@ var objectHistories = []struct {
 
 // The evidence of every model returns which server was asked.
 func TestObjectsNameTheServer(t *testing.T) {
-	all := events(t, "a:add=2 a! b:read b!1")
+	all := historytest.Events(t, "a:add=2 a! b:read b!1")
 	for i := range all {
 		all[i].Node = "n" + all[i].Client
 	}
@@ -118,17 +121,17 @@ func TestObjects(t *testing.T) {
 		t.Run(c.model+"/"+c.name, func(t *testing.T) {
 			p := property()
 			p.Check.Model = c.model
-			v := History(p, events(t, c.short))
+			v := History(p, historytest.Events(t, c.short))
 			switch c.want {
-			case string(Holds), string(Violated):
+			case string(verdict.Holds), string(verdict.Violated):
 				if string(v.Status) != c.want {
 					t.Fatalf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 				}
-				if v.Status == Violated && (v.Event == 0 || len(v.Evidence) == 0 || v.Reason == "") {
+				if v.Status == verdict.Violated && (v.Event == 0 || len(v.Evidence) == 0 || v.Reason == "") {
 					t.Fatalf("a violation without place or evidence: %+v", v)
 				}
 			default:
-				if v.Status != Unknown || !strings.Contains(v.Reason, c.want) {
+				if v.Status != verdict.Unknown || !strings.Contains(v.Reason, c.want) {
 					t.Fatalf("%s: %s", v.Status, v.Reason)
 				}
 			}
@@ -324,7 +327,7 @@ func TestObjectsAgreeWithTheSlowTwin(t *testing.T) {
 				p := property()
 				p.Check.Model = c.model
 				v := History(p, events)
-				if (v.Status == Violated) == want || strings.Contains(v.Reason, "budget") || strings.Contains(v.Reason, "broken") {
+				if (v.Status == verdict.Violated) == want || strings.Contains(v.Reason, "budget") || strings.Contains(v.Reason, "broken") {
 					t.Fatalf("history %d: %s %s, the slow twin says legal=%v\n%+v", i, v.Status, v.Reason, want, ops)
 				}
 			}
@@ -345,7 +348,7 @@ func TestObjectBudget(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&short, " a%d!", i)
 	}
-	ops, err := history.Pair(events(t, short.String()))
+	ops, err := history.Pair(historytest.Events(t, short.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,10 +375,10 @@ func TestNumberedCounterNeedsNoSearch(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&short, "a:add a!%d b:read b!%d ", 2*i+2, 2*i+2)
 	}
-	for want, last := range map[Status]string{Holds: "b:read b!400", Violated: "b:read b!399"} {
+	for want, last := range map[verdict.Status]string{verdict.Holds: "b:read b!400", verdict.Violated: "b:read b!399"} {
 		p := property()
 		p.Check.Model = "counter"
-		if v := History(p, events(t, short.String()+last)); v.Status != want {
+		if v := History(p, historytest.Events(t, short.String()+last)); v.Status != want {
 			t.Errorf("%s: %s %s", last, v.Status, v.Reason)
 		}
 	}

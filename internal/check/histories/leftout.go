@@ -1,10 +1,12 @@
-package check
+package histories
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -183,7 +185,7 @@ func (l *leftOut) unjudged(c *world.Check, judged int) string {
 
 // blame finishes a verdict that what was judged proves too little: the run did too little, unless more could have been judged but for what was
 // left out.
-func (l *leftOut) blame(v *Verdict) {
+func (l *leftOut) blame(v *verdict.Verdict) {
 	if l.any() {
 		v.Reason = l.first() + "; of the other keys, " + v.Reason
 		return
@@ -224,7 +226,7 @@ func (l *leftOut) lines() (list []string) {
 func someKeys(keys []string) string {
 	var names []string
 	for _, key := range keys[:min(len(keys), maxKeysShown)] {
-		names = append(names, shorten(key))
+		names = append(names, verdict.Shorten(key))
 	}
 	text := "key "
 	if len(keys) != 1 {
@@ -242,4 +244,35 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// maxNamesShown bounds the kinds of operations that a reason lists.
+const maxNamesShown = 10
+
+// Unseen returns which operation that a check names is none of the history's. Of a history without operations it says
+// nothing, since no name is to blame there. Names in there are those of the operations that were begun.
+func Unseen(names []string, there map[string]bool) string {
+	if len(there) == 0 {
+		return ""
+	}
+	seen := slices.Sorted(maps.Keys(there))
+	for _, name := range names {
+		if slices.ContainsFunc(seen, func(op string) bool { return strings.EqualFold(name, op) }) {
+			continue
+		}
+		more := ""
+		if n := len(seen) - maxNamesShown; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		return fmt.Sprintf("no operation %q was seen; there were %s%s", name, strings.Join(seen[:min(len(seen), maxNamesShown)], ", "), more)
+	}
+	return ""
+}
+
+func joined[T ~string](words []T) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, string(w))
+	}
+	return strings.Join(list, ", ")
 }
