@@ -25,7 +25,7 @@ func (b *bench) sdk() ([]row, error) {
 		{"sdk/sqlcount", "a statement through `sdk/sqlcount`", "of a driver that does nothing"},
 		{"sdk/httpcount", "a request through `sdk/httpcount`", "to a transport that does nothing"},
 		{"sdk/grpcfault/grpccount", "a call through `sdk/grpcfault/grpccount`", "to an invoker that does nothing"},
-		{"sdk/rediscount", "a command through `sdk/rediscount`", "to a client that does nothing"},
+		{"sdk/redisfault/rediscount", "a command through `sdk/redisfault/rediscount`", "to a client that does nothing"},
 		{"sdk/machinefault", "a write through `sdk/machinefault`, faults off", "of 100 bytes to a file"},
 	} {
 		cmd := exec.Command("go", "test", "-run", "^$", "-bench", "Off", "-count", strconv.Itoa(count), ".")

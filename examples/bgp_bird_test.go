@@ -21,6 +21,7 @@ func TestBGPExploresBIRD(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("copies of daemons are made on Linux x86-64")
 	}
+	t.Parallel()
 	needs.Unfiltered(t)
 	bird, birdc := needs.Program(t, "bird", "/usr/sbin/bird"), needs.Program(t, "birdc", "/usr/sbin/birdc")
 	folder, program := t.TempDir(), bloodhoundLive(t)

@@ -25,6 +25,7 @@ func bgpModule(t *testing.T) string {
 }
 
 func TestBGPRoutersLoad(t *testing.T) {
+	t.Parallel()
 	needs.Module(t, bgpModule(t), []string{"vet", "./..."}, []string{"test", "./..."})
 }
 
@@ -33,7 +34,7 @@ func TestBGPExplores(t *testing.T) {
 	if os.Getenv("BLOODHOUND_SOAK") == "" {
 		t.Skip("builds GoBGP and what it uses anew: make soak")
 	}
-	dir, program := bgpModule(t), liveProgram(t)
+	dir, program := bgpModule(t), builtOnce(t, buildBloodhoundLive)
 	script := func(code int, args ...string) string {
 		t.Helper()
 		cmd := exec.Command("./explore.sh", args...)
@@ -59,16 +60,6 @@ func TestBGPExplores(t *testing.T) {
 		return
 	}
 	has(script(1, "--run", "TestImport/(missing|wrong)"), all("5")+"30 of 30 prefixes, 0 false alarms", all("9")+"9 of 9 prefixes, 0 false alarms", "missing: ", "of 138377 prefixes, 0 false alarms")
-}
-
-// liveProgram is a bloodhound-live of this checkout.
-func liveProgram(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "bloodhound-live")
-	if out, err := exec.Command("go", "-C", "../live", "build", "-o", program, "./cmd/bloodhound-live").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
 }
 
 // GoBGP's own tests of what the example explores give the same results with second bodies. They run in a copy of the module, which gets a test that uses package live.
@@ -100,7 +91,7 @@ func TestGoBGPPassesItsTestsInSecondBodies(t *testing.T) {
 	if out, err := edit.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	program := liveProgram(t)
+	program := builtOnce(t, buildBloodhoundLive)
 	verdict := regexp.MustCompile(`(?m)^ *--- ((?:PASS|FAIL|SKIP): \S+)`)
 	for _, pkg := range []string{"internal/pkg/table", "pkg/packet/bgp"} {
 		test := "package " + filepath.Base(pkg) + "\n\nimport (\n\t\"testing\"\n\n\t\"github.com/bloodhound-dst/bloodhound/live\"\n)\n\nfunc TestLive(t *testing.T) { live.Explore(t, live.Handler{Run: func() {}}) }\n"

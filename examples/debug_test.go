@@ -17,6 +17,7 @@ import (
 // From the stale read of the quickstart, gdb goes back to where a node acknowledged the write that was lost, and by a watchpoint on to the assignment
 // that let it do so. Where a variable is written that has the node judge by the entry, all properties hold; and the run itself ends as it did.
 func TestDebugQuickstart(t *testing.T) {
+	t.Parallel()
 	gdb, folder := debugFolder(t, "debug")
 	source, err := filepath.Abs("quickstart")
 	if err != nil {
@@ -103,6 +104,7 @@ continue
 
 // From a stale read of redis, gdb goes back by a watchpoint to the assignment by which a replica that is behind became the master.
 func TestDebugRedis(t *testing.T) {
+	t.Parallel()
 	gdb, folder := debugFolder(t, "debug-redis")
 	sources, err := filepath.Glob("/usr/src/redis-*/src/server.c")
 	if err != nil || len(sources) == 0 {

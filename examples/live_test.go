@@ -71,6 +71,7 @@ func TestLive(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("builds a program with another runtime: Linux x86-64, and not with -short")
 	}
+	t.Parallel()
 	program, folder := bloodhoundLive(t), t.TempDir()
 	server := kvServer(t, program, folder)
 	run := func(want int, args ...string) string {

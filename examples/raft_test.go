@@ -11,5 +11,6 @@ func TestRaftInAWorld(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a module of its own: cd examples/raft && go test ./...")
 	}
+	t.Parallel()
 	needs.Module(t, "raft", []string{"vet", "./..."}, []string{"test", "-short", "./..."})
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,28 +33,42 @@ const (
 	maxSoak     = 2 * time.Hour
 )
 
-// bloodhound builds the program. It lies beside the examples and not in the system's temporary folder, which is empty
-// in a world.
-func bloodhound(t *testing.T) string {
+// bloodhound builds the program once, and returns its path. It lies beside the examples and not in the system's temporary folder,
+// which is empty in a world.
+func bloodhound(t *testing.T) string { return builtOnce(t, buildBloodhound) }
+
+// bloodhoundLive is bloodhound with bloodhound-live beside it.
+func bloodhoundLive(t *testing.T) string {
+	program := bloodhound(t)
+	builtOnce(t, buildBloodhoundLive)
+	return program
+}
+
+var (
+	buildBloodhound     = sync.OnceValues(func() (string, error) { return build("bloodhound", "..") })
+	buildBloodhoundLive = sync.OnceValues(func() (string, error) { return build("bloodhound-live", "../live") })
+)
+
+func builtOnce(t *testing.T, build func() (string, error)) string {
 	t.Helper()
-	program, err := filepath.Abs(".bloodhound/bin/bloodhound")
+	program, err := build()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", program, "../cmd/bloodhound").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return program
 }
 
-// bloodhoundLive is bloodhound with bloodhound-live beside it.
-func bloodhoundLive(t *testing.T) string {
-	t.Helper()
-	program := bloodhound(t)
-	if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "-C", "../live", "build", "-o", program+"-live", "./cmd/bloodhound-live").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+// build builds a command of the module in a folder.
+func build(command, module string) (program string, err error) {
+	if program, err = filepath.Abs(filepath.Join(".bloodhound/bin", command)); err != nil {
+		return "", err
 	}
-	return program
+	cmd := exec.Command("go", "-C", module, "build", "-o", program, "./cmd/"+command)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
 }
 
 // TestVerdicts runs a campaign of each example and of each mutant. Seeds are how many tapes may be needed: those that

@@ -12,16 +12,19 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/httpfault"
 	"github.com/bloodhound-dst/bloodhound/sdk/machine"
 	"github.com/bloodhound-dst/bloodhound/sdk/machinefault"
-	"github.com/bloodhound-dst/bloodhound/sdk/redisfault"
 	"github.com/bloodhound-dst/bloodhound/sdk/sqlfault"
 )
 
-// Package grpcfault is a module of its own, so that users of package sdk do not depend on gRPC.
-func TestModuleOfGRPC(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a module of its own: cd sdk/grpcfault && go test ./...")
+// Packages grpcfault and redisfault are modules of their own, so that users of package sdk depend on neither gRPC nor go-redis.
+func TestModules(t *testing.T) {
+	for _, folder := range []string{"grpcfault", "redisfault"} {
+		t.Run(folder, func(t *testing.T) {
+			if testing.Short() {
+				t.Skipf("a module of its own: cd sdk/%s && go test ./...", folder)
+			}
+			needs.Module(t, folder, []string{"vet", "./..."}, []string{"test", "./..."})
+		})
 	}
-	needs.Module(t, "grpcfault", []string{"vet", "./..."}, []string{"test", "./..."})
 }
 
 // A mistake in the use of these packages is the failure of the test, in one line with the place of the call.
@@ -43,9 +46,6 @@ func TestMistakes(t *testing.T) {
 		"httpfault: pay charge: the Pattern is missing: write one of": func(r *sdk.Run) {
 			httpfault.Handler(nil, "pay", r,
 				httpfault.Route{Operation: "charge"})
-		},
-		"redisfault: the commands [get] of cache need an operation": func(r *sdk.Run) {
-			redisfault.Hook("cache", r, redisfault.Faults{Commands: []redisfault.Command{{Names: []string{"get"}}}})
 		},
 		"sdk: the rate 1.5 of disk_read_before is not": func(r *sdk.Run) { machinefault.NewDisk(t.TempDir(), "disk", machinefault.DiskFaults{Read: wrong}, r) },
 		"machinefault: clock drifts by 0 parts": func(r *sdk.Run) {

@@ -61,17 +61,16 @@ func followed(spec *world.Spec, m *world.Mapping, out *record.Outcome, measure b
 	return f, nil
 }
 
-// modelled is what a run reached in the specifications of its properties: states, steps between them, and guards; and how close
-// it came to what they have besides.
-func modelled(spec *world.Spec, out *record.Outcome, measure bool) (reached []coverage.Feature, near []coverage.Nearness) {
+// follow adds the behaviour of a run in the specifications of its properties: states, steps between them, and guards; and how
+// close it came to others.
+func follow(spec *world.Spec, out *record.Outcome, measure bool, b *coverage.Behaviour) {
 	for i := range spec.Properties {
 		if p := &spec.Properties[i]; p.Check.Type.Kind().Basis == world.ByModel {
 			if f, err := followed(spec, p.Check.Mapping, out, measure); err == nil { // else its verdict returns why
-				reached, near = append(reached, f.Reached...), append(near, coverage.Within(p.Name, f.Near)...)
+				b.Add(p.Name, &f.Behaviour)
 			}
 		}
 	}
-	return reached, near
 }
 
 // guided follows a run in the model that only guides the search: what became of it there, and what it reached or came close to.

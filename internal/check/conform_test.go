@@ -253,8 +253,9 @@ func TestModelled(t *testing.T) {
 	s := commitWorld()
 	count := func() map[coverage.Domain]int {
 		counts := map[coverage.Domain]int{}
-		reached, _ := modelled(s, out, false)
-		for _, f := range reached {
+		var b coverage.Behaviour
+		follow(s, out, false, &b)
+		for _, f := range b.Reached {
 			counts[f.Domain]++
 		}
 		return counts

@@ -9,37 +9,34 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Judged is the record of a run with what was derived from it. Reached has also what the run reached in the models of its properties and of its guide.
+// Judged is the record of a run with what was derived from it. Its Behaviour includes that in the models of its properties and of its guide.
 type Judged struct {
 	record.Outcome
 	record.Models
 	Verdicts []Verdict `json:"verdicts,omitempty"`
-	// Near is how close the run came to violating its properties, and to what the models that follow it have besides.
-	Near []coverage.Nearness `json:"near,omitempty"`
 }
 
 // Judge adds the verdicts, and, if a search asks for it, what guides the search, but for domains that it does not watch.
 func (j *Judged) Judge(spec *world.Spec, behaviour bool, unwatched ...coverage.Domain) {
 	j.Verdicts = j.judge(spec)
 	measure := behaviour && !slices.Contains(unwatched, coverage.ModelGoal)
-	var more []coverage.Feature
-	var near []coverage.Nearness
+	var more coverage.Behaviour
 	if spec.Guide != nil {
 		var f *model.Followed
 		j.Guide, f = guided(spec, &j.Outcome, measure)
-		more, near = f.Reached, coverage.Within("guide", f.Near)
+		more.Add("guide", &f.Behaviour)
 	}
 	if !behaviour {
 		return
 	}
 	if spec.Engine != world.InProcess && !slices.Contains(unwatched, coverage.Trace) { // that engine knows the order itself
-		more = append(more, ordered(spec, &j.Outcome))
+		more.Reached = append(more.Reached, ordered(spec, &j.Outcome))
 	}
-	reached, nearer := modelled(spec, &j.Outcome, measure)
-	if more = append(more, reached...); len(more) > 0 {
-		j.Reached = coverage.Sort(append(j.Reached, more...))
+	follow(spec, &j.Outcome, measure, &more)
+	if len(more.Reached) > 0 {
+		j.Reached = coverage.Sort(append(j.Reached, more.Reached...))
 	}
-	j.Near = slices.Concat(Near(spec, &j.Outcome, j.Verdicts), near, nearer, j.Models.Near)
+	j.Near = slices.Concat(Near(spec, &j.Outcome, j.Verdicts), more.Near, j.Near)
 }
 
 // judge gives the verdicts, each with the tally of the model that followed the run for its property.

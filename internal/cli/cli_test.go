@@ -92,6 +92,7 @@ func TestArgumentsSurviveAShell(t *testing.T) {
 	}
 }
 
+//ci:user
 func TestStaleScratchIsRemoved(t *testing.T) {
 	engineFor = func(*world.Spec) (engine.Engine, error) { return nil, nil }
 	defer func() { engineFor = engines.For }()

@@ -53,25 +53,38 @@ func TestOneFailureOneIdentity(t *testing.T) {
 		posts <- string(body)
 	}))
 	defer hook.Close()
-	run := func(want int, arguments ...string) string {
-		t.Helper()
+	start := func(arguments ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), bloodhound, arguments...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "CI=", "BLOODHOUND_STORE=", "BLOODHOUND_STATE=")
-		var said strings.Builder
-		cmd.Stderr = &said
-		out, _ := cmd.Output()
+		cmd.Stderr = &strings.Builder{}
+		return cmd
+	}
+	ended := func(cmd *exec.Cmd, want int) {
+		t.Helper()
 		if got := cmd.ProcessState.ExitCode(); got != want {
-			t.Fatalf("%q ended with exit code %d:\n%s\n%s", arguments, got, out, said.String())
+			t.Fatalf("%q ended with exit code %d:\n%s", cmd.Args, got, cmd.Stderr)
 		}
+	}
+	run := func(want int, arguments ...string) string {
+		t.Helper()
+		cmd := start(arguments...)
+		out, _ := cmd.Output()
+		ended(cmd, want)
 		return string(out)
 	}
 	// A worker finds it, before anyone else has.
-	run(1, "worker", "coin", "--store", "db", "--for", "2s", "--slice", "1s", "--webhook", hook.URL)
-	if len(posts) != 1 {
-		t.Fatalf("%d posts", len(posts))
+	worker := start("worker", "coin", "--store", "db", "--slice", "1s", "--webhook", hook.URL)
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
 	}
 	post := <-posts
+	worker.Process.Signal(os.Interrupt)
+	worker.Wait()
+	ended(worker, 1)
+	if len(posts) > 0 {
+		t.Fatalf("another post: %s", <-posts)
+	}
 	var announced announcement
 	if err := json.Unmarshal([]byte(post), &announced); err != nil {
 		t.Fatal(err)

@@ -57,6 +57,8 @@ func pod(t *testing.T, dir string, variables []string, arguments ...string) (tex
 }
 
 // A worker as uid 1000 with a read-only root runs a project that it cannot write to, whose programs were built before.
+//
+//ci:user
 func TestWorkerInAPod(t *testing.T) {
 	needs.Program(t, "setpriv")
 	if os.Getuid() != 0 {

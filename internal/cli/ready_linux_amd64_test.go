@@ -10,6 +10,8 @@ import (
 
 // Faults of a rate spare a node until it was ready once, and failures from before that rule replay without it.
 // project/failures was recorded by a version that did not have it, of the program in slow.c.
+//
+//ci:user
 func TestReadiness(t *testing.T) { scriptsBeside(t, filepath.Join("testdata", "ready")) }
 
 // Servers that never come up are named with what they wrote, and violate nothing.

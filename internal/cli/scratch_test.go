@@ -8,6 +8,8 @@ import (
 )
 
 // A killed program may leave a folder at any moment of making it. The next one removes it, and no folder that is in use.
+//
+//ci:user
 func TestScratchFoldersOfKilledProgramsGo(t *testing.T) {
 	parent := t.TempDir()
 	used, err := newScratch(parent)
@@ -40,6 +42,8 @@ func TestScratchFoldersOfKilledProgramsGo(t *testing.T) {
 }
 
 // Programs that begin at once in one project do not take each other's folders away.
+//
+//ci:user
 func TestScratchFoldersMadeAtOnce(t *testing.T) {
 	parent := t.TempDir()
 	var all sync.WaitGroup

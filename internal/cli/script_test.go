@@ -82,6 +82,9 @@ func (i inspector) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine
 }
 
 // The scripts are documentation too: each says what a verb does.
+//
+//ci:user build committed doctor doctor-early-exit explore init interrupt lacking replay root run screen worker
+//ci:nouserns doctor doctor-early-exit explore lacking root run
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -68,7 +69,7 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 		r.NoSnapshots = why.Error()
 	}
 	if setup.Learn || len(setup.Measure) > 0 { // the search has them
-		out.Draws, r.Summary.Reached, r.Summary.Near = nil, nil, nil
+		out.Draws, r.Summary.Behaviour = nil, coverage.Behaviour{}
 	}
 	if job.Sweep != nil {
 		layout, err := sweep.LayoutOf(setup.Spec)

@@ -73,6 +73,20 @@ type Nearness struct {
 	Domain Domain `json:"domain,omitempty"`
 }
 
+// Behaviour is the part of a run by which a search compares it with others.
+type Behaviour struct {
+	// Reached are the features that the run reached, in the order of IDs, each once.
+	Reached []Feature `json:"reached,omitempty"`
+	// Near tells how close the run came to violating properties, and to states that the models that follow it have.
+	Near []Nearness `json:"near,omitempty"`
+}
+
+// Add adds the behaviour of a run in a model, under the name of what the model follows the run for.
+func (b *Behaviour) Add(name string, more *Behaviour) {
+	b.Reached = append(b.Reached, more.Reached...)
+	b.Near = append(b.Near, Within(name, more.Near)...)
+}
+
 // Within gives distances of a model the name of what it follows the run for.
 func Within(name string, list []Nearness) []Nearness {
 	for i := range list {

@@ -6,107 +6,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/chart"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
-
-// Sizes of a chart.
-const (
-	chartWidth  = 520
-	chartHeight = 220
-	chartLeft   = 52
-	chartRight  = 14
-	chartTop    = 12
-	chartBottom = 28
-)
-
-// chart is a drawing with two axes; x and y are in the scale of the axes, which for a logarithmic one is that of logarithms.
-type chart struct {
-	report.Drawing
-	fromX, toX, fromY, toY float64
-}
-
-// tick is a place on an axis with its text.
-type tick struct {
-	at   float64
-	text string
-}
-
-func newChart(label string, fromX, toX, fromY, toY float64, across, up []tick) *chart {
-	c := &chart{fromX: fromX, toX: math.Max(toX, fromX+1e-9), fromY: fromY, toY: math.Max(toY, fromY+1e-9)}
-	c.Add(`<svg class="diagram plot" viewBox="0 0 %d %d" role="img">%s`, chartWidth, chartHeight, c.Title("%s", label))
-	for _, t := range up {
-		c.Add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, chartLeft, c.y(t.at), chartWidth-chartRight, c.y(t.at))
-		c.Text(chartLeft-6, c.y(t.at)+4, "tick", "end", t.text)
-	}
-	for _, t := range across {
-		c.Text(c.x(t.at), chartHeight-10, "tick", "middle", t.text)
-	}
-	return c
-}
-
-func (c *chart) x(v float64) float64 {
-	return chartLeft + (v-c.fromX)/(c.toX-c.fromX)*(chartWidth-chartLeft-chartRight)
-}
-
-func (c *chart) y(v float64) float64 {
-	return chartHeight - chartBottom - (v-c.fromY)/(c.toY-c.fromY)*(chartHeight-chartTop-chartBottom)
-}
-
-func (c *chart) end() template.HTML {
-	c.Add("</svg>")
-	return template.HTML(c.String())
-}
-
-// numbers are ticks from 0 to a top.
-func numbers(top float64) (list []tick) {
-	for _, v := range report.Steps(top) {
-		list = append(list, tick{v, report.Short(v)})
-	}
-	return list
-}
-
-// powers are ticks at powers of ten, by their logarithms.
-func powers(from, to float64) (list []tick) {
-	for e := math.Ceil(from); e <= to; e++ {
-		text := report.Short(math.Pow(10, e))
-		if e < -3 {
-			text = fmt.Sprintf("1e%.0f", e)
-		}
-		list = append(list, tick{e, text})
-	}
-	return list
-}
-
-// timeSteps are between the ticks of an axis of time.
-var timeSteps = []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute,
-	time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
-	24 * time.Hour, 2 * 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 84 * 24 * time.Hour}
-
-// times are a few ticks between two times, in milliseconds.
-func times(from, to int64) (list []tick) {
-	const most = 5
-	step := timeSteps[len(timeSteps)-1]
-	for _, s := range timeSteps {
-		if (to-from)/s.Milliseconds() < most {
-			step = s
-			break
-		}
-	}
-	format := "15:04"
-	switch {
-	case step < time.Minute:
-		format = "15:04:05"
-	case step >= 24*time.Hour:
-		format = "Jan 2"
-	case to-from > 24*time.Hour.Milliseconds():
-		format = "Jan 2 15:04"
-	}
-	for at := (from/step.Milliseconds() + 1) * step.Milliseconds(); at < to && len(list) <= 2*most; at += step.Milliseconds() {
-		list = append(list, tick{float64(at), time.UnixMilli(at).UTC().Format(format)})
-	}
-	return list
-}
 
 // growthOver draws curves of features over runs.
 func growthOver(curves []curve, logarithmic bool) template.HTML {
@@ -117,15 +20,14 @@ func growthOver(curves []curve, logarithmic bool) template.HTML {
 		}
 	}
 	x := func(g *records.Grown) float64 { return float64(g.Runs) }
-	toX, across := float64(most), numbers(float64(most))
+	across := chart.Exactly(float64(most), chart.Short)
 	if logarithmic {
 		x = func(g *records.Grown) float64 { return math.Log10(math.Max(float64(g.Runs), 1)) }
-		toX = math.Log10(float64(most))
-		across = powers(0, toX)
+		across = chart.Powers(0, math.Log10(float64(most)))
 	}
-	c := newChart("features over runs", 0, toX, 0, report.NiceTop(float64(top)), across, numbers(report.NiceTop(float64(top))))
-	c.curves(curves, x)
-	return c.end()
+	c := chart.New("features over runs", across, chart.FromZero(float64(top), chart.Short))
+	draw(c, curves, x)
+	return c.End()
 }
 
 // growthIn draws the same over time.
@@ -140,18 +42,18 @@ func growthIn(curves []curve) template.HTML {
 	if from >= to {
 		from = to - 1
 	}
-	c := newChart("features over time", float64(from), float64(to), 0, report.NiceTop(float64(top)), times(from, to), numbers(report.NiceTop(float64(top))))
-	c.curves(curves, func(g *records.Grown) float64 { return float64(g.AtMs) })
-	return c.end()
+	c := chart.New("features over time", chart.Times(from, to), chart.FromZero(float64(top), chart.Short))
+	draw(c, curves, func(g *records.Grown) float64 { return float64(g.AtMs) })
+	return c.End()
 }
 
-// curves draws the first curve above all others, which are of older codes.
-func (c *chart) curves(list []curve, x func(*records.Grown) float64) {
+// draw draws the first curve above all others, which are of older codes.
+func draw(c *chart.Chart, list []curve, x func(*records.Grown) float64) {
 	for i := len(list) - 1; i >= 0; i-- {
 		path := ""
 		for k := range list[i].Points {
 			g := &list[i].Points[k]
-			at, up := c.x(x(g)), c.y(float64(g.Features))
+			at, up := c.X(x(g)), c.Y(float64(g.Features))
 			if k == 0 {
 				path = fmt.Sprintf("M%.1f %.1f", at, up)
 			} else {
@@ -174,8 +76,8 @@ func calibrationPlot(list []records.Calibrated) template.HTML {
 	for _, p := range list {
 		low = math.Min(low, math.Floor(math.Log10(math.Min(p.Bound, 1/float64(max(p.Next, 1))))))
 	}
-	c := newChart("bound of the risk, and what followed", low, 0, low, 0, powers(low, 0), powers(low, 0))
-	c.Add(`<line class="even" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, c.x(low), c.y(low), c.x(0), c.y(0))
+	c := chart.New("bound of the risk, and what followed", chart.Powers(low, 0), chart.Powers(low, 0))
+	c.Add(`<line class="even" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, c.X(low), c.Y(low), c.X(0), c.Y(0))
 	for _, p := range list {
 		share := float64(p.News) / float64(max(p.Next, 1))
 		class, up := "dot held", low
@@ -185,10 +87,10 @@ func calibrationPlot(list []records.Calibrated) template.HTML {
 		if share > p.Bound {
 			class = "dot"
 		}
-		c.Add(`<circle class="%s" cx="%.1f" cy="%.1f" r="4">%s</circle>`, class, c.x(math.Log10(p.Bound)), c.y(up),
+		c.Add(`<circle class="%s" cx="%.1f" cy="%.1f" r="4">%s</circle>`, class, c.X(math.Log10(p.Bound)), c.Y(up),
 			c.Title("after %s runs at most 1 in %.0f; then %d of %s runs showed something new", grouped(p.Runs), 1/p.Bound, p.News, grouped(p.Next)))
 	}
-	return c.end()
+	return c.End()
 }
 
 // Sizes of the drawing of workers.
@@ -203,15 +105,15 @@ func barsOf(p *WorkersPage) template.HTML {
 	if p.ToMs <= p.FromMs {
 		return ""
 	}
-	var d report.Drawing
+	var d chart.Drawing
 	bottom := 24 + len(p.Workers)*barHeight
 	d.Add(`<svg class="diagram" viewBox="0 0 %d %d" role="img">%s`, barsWidth, bottom+4, d.Title("what workers ran"))
 	x := func(ms int64) float64 {
 		return barsGutter + float64(ms-p.FromMs)/float64(p.ToMs-p.FromMs)*(barsWidth-barsGutter-10)
 	}
-	for _, t := range times(p.FromMs, p.ToMs) {
-		d.Add(`<line class="grid" x1="%.1f" y1="18" x2="%.1f" y2="%d"/>`, x(int64(t.at)), x(int64(t.at)), bottom)
-		d.Text(x(int64(t.at)), 12, "tick", "middle", t.text)
+	for _, t := range chart.Times(p.FromMs, p.ToMs).Ticks {
+		d.Add(`<line class="grid" x1="%.1f" y1="18" x2="%.1f" y2="%d"/>`, x(int64(t.At)), x(int64(t.At)), bottom)
+		d.Text(x(int64(t.At)), 12, "tick", "middle", t.Text)
 	}
 	for i := range p.Workers {
 		w := &p.Workers[i]

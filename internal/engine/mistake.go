@@ -64,18 +64,3 @@ type Validator interface {
 type RuleValidator interface {
 	ValidateRules(spec *world.Spec) Mistakes
 }
-
-// Unscheduled are the settings of threads and CPUs in a Spec, which an engine that leaves both to a real kernel does not have. name is
-// that of the engine.
-func Unscheduled(spec *world.Spec, name string) (all Mistakes) {
-	for _, s := range []struct {
-		key   string
-		asked bool
-	}{{"switches", spec.Sched.Blocks > 0}, {"cpus", spec.Sched.CPUs > 0 && spec.Sched.Blocks == 0}} {
-		if s.asked {
-			all = append(all, Mistake{Part: PartSimulation, Name: s.key,
-				Problem: "the engine " + name + " does not have simulation." + s.key, Remedy: "leave it out, or use --engine native"})
-		}
-	}
-	return all
-}

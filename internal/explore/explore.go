@@ -236,8 +236,6 @@ type Summary struct {
 	Marks      []record.Mark        `json:"marks,omitempty"`
 	Verdicts   []check.Verdict      `json:"verdicts,omitempty"`
 	Machine    string               `json:"machine,omitempty"`
-	Reached    []coverage.Feature   `json:"reached,omitempty"`
-	Near       []coverage.Nearness  `json:"near,omitempty"`
 	Code       []blocks.Hits        `json:"code,omitempty"`
 	Programs   []record.Program     `json:"programs,omitempty"`
 	Mistake    string               `json:"mistake,omitempty"`
@@ -247,6 +245,7 @@ type Summary struct {
 	Guide        *record.Guided  `json:"guide,omitempty"`
 	Moments      *moments.Record `json:"moments,omitempty"` // that the job asks for
 	Evidence     check.Evidence  `json:"evidence"`
+	coverage.Behaviour
 	// TailEvents are those after the end of the chaos phase.
 	TailEvents uint64 `json:"tail_events,omitempty"`
 	// Templates are those of the run's log (loglines.Keys), for a Background.
@@ -270,7 +269,7 @@ func Summarise(o *check.Judged) *Summary {
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, Hits: o.Ledger.Hits, LogCounts: o.LogCounts, Refused: o.Refused,
 		Warnings: o.Warnings, Marks: o.Marks,
-		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs,
+		Verdicts: o.Verdicts, Machine: o.Machine, Behaviour: o.Behaviour, Code: o.Code, Programs: o.Programs,
 		Mistake: o.Mistake, Guide: o.Guide, Moments: o.Moments}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = countReasons(o.History)

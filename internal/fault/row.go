@@ -88,8 +88,16 @@ type CallRow struct {
 	Harm  func(h *Harm, c *Call, way uint64) // fills in the way; nil has nothing to fill in
 }
 
-// Acts are what an engine does by itself for faults. Nodes go by their names.
+// Acts are the effects of faults that an engine has on the parts of a world.
 type Acts interface {
+	Network
+	Limits
+	Disks
+	Clocks
+}
+
+// Network changes what happens between nodes.
+type Network interface {
 	// Block loses what is sent on a direction as long as id is not 0; Clog holds it back; Slow adds the fault's Slow to it, or nothing
 	// if its ID is 0.
 	Block(c Cut, id int)
@@ -99,15 +107,27 @@ type Acts interface {
 	Reset(c Cut, a *Action) int
 	// Names has questions of a node about names fail, or get no answer at all, as long as id is not 0.
 	Names(node string, id int, silent bool)
+}
+
+// Limits takes resources away from the programs of a node.
+type Limits interface {
 	// Pressure gives a node no more memory as long as id is not 0.
 	Pressure(node string, id int, sinceNs int64)
 	// FDLimit gives the processes of a node no new descriptor as long as id is not 0.
 	FDLimit(node string, id int, sinceNs int64)
+}
+
+// Disks changes the disks of nodes.
+type Disks interface {
 	// FillDisk leaves a disk no room as long as id is not 0. SlowDisk lets its calls take so much longer.
 	FillDisk(node string, id int)
 	SlowDisk(node string, id int, ns int64)
 	// Disk gives the disk of a node a speed, from now on.
 	Disk(node string, speed Speed)
+}
+
+// Clocks changes the clocks of nodes.
+type Clocks interface {
 	// Clock makes a node's clocks as wrong as the fault says, until RightClock.
 	Clock(a *Action)
 	RightClock(a *Action)

@@ -304,10 +304,7 @@ type Followed struct {
 	Tally coverage.Tally
 	// Strange are a few events that no rule is about.
 	Strange []string
-	// Reached are the features that Follower.Reached gives.
-	Reached []coverage.Feature
-	// Near is what Follower.Near gives.
-	Near []coverage.Nearness
+	coverage.Behaviour
 }
 
 // mostStrange bounds Followed.Strange.

@@ -11,8 +11,6 @@ type Models struct {
 	Mistake string `json:"mistake,omitempty"`
 	// Guide is the result of the models that only guide a search; nil if there are none.
 	Guide *Guided `json:"guide,omitempty"`
-	// Near is how close the run came to what the models have besides.
-	Near []coverage.Nearness `json:"-"`
 }
 
 // Guided is the result of models that guide a search and judge nothing.

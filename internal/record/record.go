@@ -209,8 +209,8 @@ type Outcome struct {
 	Log        []LogLine         `json:"log,omitempty"`
 	LogLost    uint64            `json:"log_lost,omitempty"` // lines after those that are kept
 	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
-	// Reached are the features that the engine saw the run reach, in the order of IDs, each once, if Options.Behaviour asks for them.
-	Reached []coverage.Feature `json:"reached,omitempty"`
+	// Behaviour is what the engine saw, if Options.Behaviour asks for it. Judging a run adds to it.
+	coverage.Behaviour
 	// Moments are what programs under test did at which a fault could show a bug, if Options.Moments asks for them; nil where the engine
 	// does not know them.
 	Moments *moments.Record `json:"moments,omitempty"`

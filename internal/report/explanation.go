@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cause"
+	"github.com/bloodhound-dst/bloodhound/internal/chart"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -155,16 +156,17 @@ func ExplanationPlot(e *Explanation) template.HTML {
 		return ""
 	}
 	last := float64(e.Points[len(e.Points)-1].AtNs) / 1e9
-	p := newPlot("how likely the failure was, from each time on", 0, last, 1, func(v float64) string { return Short(v) + "s" },
-		func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) })
+	p := chart.New("how likely the failure was, from each time on",
+		chart.Exactly(last, func(v float64) string { return chart.Short(v) + "s" }),
+		chart.FromZero(1, func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }))
 	path := ""
 	for i := range e.Points {
 		q := &e.Points[i]
-		x := p.x(float64(q.AtNs) / 1e9)
-		p.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, p.y(q.Low), x, p.y(q.High))
-		p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="3">%s</circle>`, x, p.y(q.Share()), p.Title("%s: %s", Seconds(q.AtNs), odds(q)))
-		path += map[bool]string{true: "M", false: "L"}[i == 0] + fmt.Sprintf("%.1f %.1f", x, p.y(q.Share()))
+		x := p.X(float64(q.AtNs) / 1e9)
+		p.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, p.Y(q.Low), x, p.Y(q.High))
+		p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="3">%s</circle>`, x, p.Y(q.Share()), p.Title("%s: %s", Seconds(q.AtNs), odds(q)))
+		path += map[bool]string{true: "M", false: "L"}[i == 0] + fmt.Sprintf("%.1f %.1f", x, p.Y(q.Share()))
 	}
 	p.Add(`<path class="curve c0" d="%s"/>`, path)
-	return p.end()
+	return p.End()
 }

@@ -6,87 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/chart"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
-
-// Sizes of a plot.
-const (
-	plotWidth  = 520
-	plotHeight = 190
-	plotLeft   = 52
-	plotRight  = 14
-	plotTop    = 10
-	plotBottom = 26
-)
-
-// plot is a drawing with two axes from 0 on.
-type plot struct {
-	Drawing
-	toX, toY float64
-}
-
-func newPlot(label string, fromX, toX, toY float64, x, y func(float64) string) *plot {
-	p := &plot{toX: max(toX, 1e-9), toY: NiceTop(toY)}
-	p.Add(`<svg class="diagram plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, plotWidth, plotHeight, markup(label, 200))
-	for _, v := range Steps(p.toY) {
-		p.Add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, plotLeft, p.y(v), plotWidth-plotRight, p.y(v))
-		p.Text(plotLeft-6, p.y(v)+4, "tick", "end", y(v))
-	}
-	for _, v := range Steps(p.toX) {
-		if v >= fromX {
-			p.Text(p.x(v), plotHeight-8, "tick", "middle", x(v))
-		}
-	}
-	return p
-}
-
-func (p *plot) x(v float64) float64 { return plotLeft + v/p.toX*(plotWidth-plotLeft-plotRight) }
-func (p *plot) y(v float64) float64 {
-	return plotHeight - plotBottom - v/p.toY*(plotHeight-plotTop-plotBottom)
-}
-
-func (p *plot) end() template.HTML {
-	p.Add("</svg>")
-	return template.HTML(p.String())
-}
-
-// Steps are about five round values up to a top.
-func Steps(top float64) (list []float64) {
-	step := NiceTop(top) / 5
-	if top >= 1 && top <= 5 && top == math.Trunc(top) { // few things are counted whole
-		step = 1
-	}
-	for i := 1; float64(i)*step <= top*1.0001; i++ {
-		list = append(list, float64(i)*step)
-	}
-	return append([]float64{0}, list...)
-}
-
-// NiceTop is the round number that a value fits under.
-func NiceTop(v float64) float64 {
-	if v <= 0 {
-		return 1
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 1.5, 2, 2.5, 5, 10} {
-		if v <= m*unit {
-			return m * unit
-		}
-	}
-	return 10 * unit
-}
-
-// Short writes a number in few characters.
-func Short(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%.3gM", v/1e6)
-	case v >= 1e4:
-		return fmt.Sprintf("%.3gk", v/1e3)
-	}
-	return fmt.Sprintf("%.4g", v)
-}
 
 // plotView is a plot with the texts above and below it.
 type plotView struct {
@@ -104,21 +27,21 @@ func curvePlot(c *explore.Curve, title, class string, value func(*explore.Point)
 	for i := range c.Points {
 		top = max(top, value(&c.Points[i]))
 	}
-	p := newPlot(title+" over runs", 0, float64(last.Run), float64(top), Short, Short)
-	path := fmt.Sprintf("M%.1f %.1f", p.x(0), p.y(0))
+	p := chart.New(title+" over runs", chart.Exactly(float64(last.Run), chart.Short), chart.FromZero(float64(top), chart.Short))
+	path := fmt.Sprintf("M%.1f %.1f", p.X(0), p.Y(0))
 	for i := range c.Points {
-		path += fmt.Sprintf("L%.1f %.1f", p.x(float64(c.Points[i].Run)), p.y(float64(value(&c.Points[i]))))
+		path += fmt.Sprintf("L%.1f %.1f", p.X(float64(c.Points[i].Run)), p.Y(float64(value(&c.Points[i]))))
 	}
-	p.Add(`<path class="area %s" d="%sL%.1f %.1fz"/><path class="curve %s" d="%s"/>`, class, path, p.x(float64(last.Run)), p.y(0), class, path)
+	p.Add(`<path class="area %s" d="%sL%.1f %.1fz"/><path class="curve %s" d="%s"/>`, class, path, p.X(float64(last.Run)), p.Y(0), class, path)
 	before := 0
 	for i := range c.Points {
 		if now := &c.Points[i]; now.Failures > before {
-			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.x(float64(now.Run)), p.y(float64(value(now))),
+			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.X(float64(now.Run)), p.Y(float64(value(now))),
 				p.Title("%s by run %d", plural.Count(now.Failures, "kind of failure"), now.Run))
 			before = now.Failures
 		}
 	}
-	v := plotView{Title: title, Drawing: p.end(), Note: fmt.Sprintf("%d after %s.", value(&last), plural.Count(last.Run, "run"))}
+	v := plotView{Title: title, Drawing: p.End(), Note: fmt.Sprintf("%d after %s.", value(&last), plural.Count(last.Run, "run"))}
 	if late := value(&last) - valueAt(c, last.Run/2, value); last.Run >= 10 {
 		v.Note += fmt.Sprintf(" The second half of the runs added %d.", late)
 	}
@@ -156,8 +79,8 @@ func loadPlots(l *explore.Load) []plotView {
 		top = max(top, perSecond(b.Ok+b.Fail+b.Info))
 		slowest = max(slowest, b.Quantile(0.99))
 	}
-	seconds := func(v float64) string { return Short(v) + " s" }
-	p := newPlot("operations per virtual second", 0, end, top, seconds, Short)
+	seconds := func(v float64) string { return chart.Short(v) + " s" }
+	p := chart.New("operations per virtual second", chart.Exactly(end, seconds), chart.FromZero(top, chart.Short))
 	for i := range buckets {
 		b, sum := &buckets[i], 0.0
 		for _, part := range []struct {
@@ -168,18 +91,18 @@ func loadPlots(l *explore.Load) []plotView {
 				continue
 			}
 			rate := perSecond(part.n)
-			p.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, part.class, p.x(float64(i)*width),
-				p.y(sum+rate), max(p.x(width)-p.x(0)-0.6, 0.8), max(p.y(sum)-p.y(sum+rate), 0.5),
+			p.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, part.class, p.X(float64(i)*width),
+				p.Y(sum+rate), max(p.X(width)-p.X(0)-0.6, 0.8), max(p.Y(sum)-p.Y(sum+rate), 0.5),
 				p.Title("%s to %s: %d ok, %d fail, %d info in all runs", seconds(float64(i)*width), seconds(float64(i+1)*width), b.Ok, b.Fail, b.Info))
 			sum += rate
 		}
 	}
-	list := []plotView{{Title: "Operations per second", Note: "By when they were invoked, mean of all runs.", Drawing: p.end(),
+	list := []plotView{{Title: "Operations per second", Note: "By when they were invoked, mean of all runs.", Drawing: p.End(),
 		Legend: []legendView{{"bar-ok", "ok"}, {"bar-fail", "fail"}, {"bar-info", "info or never returned"}}}}
 	if slowest == 0 {
 		return list
 	}
-	p = newLogPlot(end, float64(slowest)/1e6, seconds)
+	p = chart.New("latency of operations over virtual time", chart.Exactly(end, seconds), latencyAxis(float64(slowest)/1e6))
 	for _, q := range []struct {
 		class string
 		share float64
@@ -187,7 +110,7 @@ func loadPlots(l *explore.Load) []plotView {
 		var points []string
 		for i := range buckets {
 			if ns := buckets[i].Quantile(q.share); ns > 0 {
-				points = append(points, fmt.Sprintf("%.1f %.1f", p.x((float64(i)+0.5)*width), p.logY(float64(ns)/1e6)))
+				points = append(points, fmt.Sprintf("%.1f %.1f", p.X((float64(i)+0.5)*width), p.Y(math.Log10(max(float64(ns)/1e6, fastestMs)))))
 			}
 		}
 		d := ""
@@ -196,27 +119,20 @@ func loadPlots(l *explore.Load) []plotView {
 		}
 		p.Add(`<path class="curve %s" d="%s"/>`, q.class, d)
 	}
-	return append(list, plotView{Title: "Latency of operations", Note: "Of those that were ok, in virtual time, by when they were invoked.", Drawing: p.end(),
+	return append(list, plotView{Title: "Latency of operations", Note: "Of those that were ok, in virtual time, by when they were invoked.", Drawing: p.End(),
 		Legend: []legendView{{"c0", "median"}, {"c3", "99 % took no longer"}}})
 }
 
-// newLogPlot has latencies in milliseconds, on a scale of powers of ten.
-func newLogPlot(toX, topMs float64, x func(float64) string) *plot {
-	p := &plot{toX: toX, toY: math.Ceil(math.Log10(max(topMs, 1))) + 3} // from a microsecond on
-	p.Add(`<svg class="diagram plot" viewBox="0 0 %d %d" role="img" aria-label="latency of operations over virtual time">`, plotWidth, plotHeight)
-	for e := -3; float64(e) <= p.toY-3; e++ {
-		at := p.y(float64(e + 3))
-		p.Add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, plotLeft, at, plotWidth-plotRight, at)
-		p.Text(plotLeft-6, at+4, "tick", "end", powerOfTen(e))
-	}
-	for _, v := range Steps(toX) {
-		p.Text(p.x(v), plotHeight-8, "tick", "middle", x(v))
-	}
-	return p
-}
+// fastestMs is where an axis of latencies begins.
+const fastestMs = 1e-3
 
-func (p *plot) logY(ms float64) float64 {
-	return p.y(min(max(math.Log10(max(ms, 1e-3))+3, 0), p.toY))
+// latencyAxis has latencies from fastestMs to a top, in milliseconds, on a scale of powers of ten.
+func latencyAxis(topMs float64) chart.Axis {
+	a := chart.Axis{From: math.Log10(fastestMs), To: math.Ceil(math.Log10(max(topMs, 1)))}
+	for e := int(a.From); float64(e) <= a.To; e++ {
+		a.Ticks = append(a.Ticks, chart.Tick{At: float64(e), Text: powerOfTen(e)})
+	}
+	return a
 }
 
 // powerOfTen names 10^e milliseconds.

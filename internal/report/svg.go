@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/chart"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -22,29 +23,12 @@ const (
 	closeLines      = 600 // lines of logs that are looked at for these
 	closeNotes      = 60  // lines of a program's log beside it
 	nodeColours     = 8
-	labelRunes      = 90
 	laneHeight      = 46
 	rowHeight       = 17
 	overviewWidth   = 1160
 	overviewGutter  = 132
 	closeTimeGutter = 96
 )
-
-// Drawing builds an SVG, whose colours are those of Style.
-type Drawing struct{ strings.Builder }
-
-// Add adds an element, which is formatted like fmt.Printf does. Texts of a program under test go into it by Text and Title alone.
-func (d *Drawing) Add(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
-
-// Text puts a text of the world into the drawing.
-func (d *Drawing) Text(x, y float64, class, anchor, text string) {
-	d.Add(`<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>`, x, y, class, anchor, markup(text, labelRunes))
-}
-
-// Title is the element that names the one around it, when somebody points at that.
-func (d *Drawing) Title(format string, args ...any) string {
-	return "<title>" + markup(fmt.Sprintf(format, args...), 400) + "</title>"
-}
 
 // lanes are the nodes that take part, in the order of the Spec.
 func (p *PageOf) lanes() map[string]int {
@@ -108,7 +92,7 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 	clientY := func(i int) float64 { return clientsAt + float64(i)*rowHeight }
 	bottom := clientsAt + float64(len(names))*rowHeight + 8
 
-	d := &Drawing{}
+	d := &chart.Drawing{}
 	d.Add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%d" data-right="%d">`,
 		overviewWidth, bottom+6, f.fromNs, f.toNs, overviewGutter, overviewWidth-right)
 	d.Add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`,
@@ -177,7 +161,7 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 	return template.HTML(d.String())
 }
 
-func (p *PageOf) overviewMessage(d *Drawing, m *Message, f *focus, lanes map[string]int, x func(int64) float64, y func(int) float64) {
+func (p *PageOf) overviewMessage(d *chart.Drawing, m *Message, f *focus, lanes map[string]int, x func(int64) float64, y func(int) float64) {
 	from, ok := lanes[m.From]
 	to, known := lanes[m.To]
 	if !ok || !known || m.SentNs < f.fromNs || m.SentNs > f.toNs {
@@ -281,7 +265,7 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	width := notesAt + 620
 
 	ys, skips, notes, bottom := f.place(instants, dropped, folds)
-	d := &Drawing{}
+	d := &chart.Drawing{}
 	d.Add(`<svg class="diagram heads" viewBox="0 0 %.0f 24" aria-hidden="true">`, width)
 	for _, n := range p.Spec.Nodes {
 		d.Text(x(lanes[n.Name]), 16, "label node-label "+colour(lanes[n.Name]), "middle", n.Name)
@@ -394,7 +378,7 @@ func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds)
 	return ys, skips, notes, y + 22
 }
 
-func drawMessages(d *Drawing, messages []Message, lanes map[string]int, gap float64, x func(int) float64, at func(int64) float64) {
+func drawMessages(d *chart.Drawing, messages []Message, lanes map[string]int, gap float64, x func(int) float64, at func(int64) float64) {
 	for _, m := range messages {
 		from, to := lanes[m.From], lanes[m.To]
 		x1, y1 := x(from), at(m.SentNs)
@@ -414,7 +398,7 @@ func drawMessages(d *Drawing, messages []Message, lanes map[string]int, gap floa
 }
 
 // closeOperations draws the operations in conflict beside the node of their client, each in a column of its own.
-func (p *PageOf) closeOperations(d *Drawing, f *focus, ops []history.Operation, lanes map[string]int, x func(int) float64, at func(int64) float64) {
+func (p *PageOf) closeOperations(d *chart.Drawing, f *focus, ops []history.Operation, lanes map[string]int, x func(int) float64, at func(int64) float64) {
 	column := 0
 	for _, op := range ops {
 		if !f.conflict[op.Call] {

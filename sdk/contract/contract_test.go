@@ -2,7 +2,6 @@ package contract
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,9 +10,9 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
+	"github.com/gomodule/redigo/redis"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
@@ -215,34 +214,34 @@ func fakeKeys(name string, lying bool) Place[KeyValues] {
 }
 
 // redisKeys is a Redis.
-type redisKeys struct {
-	ctx context.Context
-	*redis.Client
-}
+type redisKeys struct{ redis.Conn }
 
 func (s redisKeys) Get(key string) (string, bool, error) {
-	value, err := s.Client.Get(s.ctx, key).Result()
-	if errors.Is(err, redis.Nil) {
+	value, err := redis.String(s.Do("GET", key))
+	if errors.Is(err, redis.ErrNil) {
 		return "", false, nil
 	}
 	return value, err == nil, err
 }
 
 func (s redisKeys) Keys(prefix string) ([]string, error) {
-	return s.Client.Keys(s.ctx, strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(prefix)+"*").Result()
+	pattern := strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(prefix) + "*"
+	return redis.Strings(s.Do("KEYS", pattern))
 }
 
-func (s redisKeys) Put(key, value string) error { return s.Set(s.ctx, key, value, 0).Err() }
+func (s redisKeys) Put(key, value string) error {
+	_, err := s.Do("SET", key, value)
+	return err
+}
+
 func (s redisKeys) PutFor(key, value string, ttl time.Duration) error {
-	return s.Set(s.ctx, key, value, ttl).Err()
+	_, err := s.Do("SET", key, value, "PX", ttl.Milliseconds())
+	return err
 }
 
-func (s redisKeys) Delete(key string) (bool, error) {
-	n, err := s.Del(s.ctx, key).Result()
-	return n == 1, err
-}
+func (s redisKeys) Delete(key string) (bool, error) { return redis.Bool(s.Do("DEL", key)) }
 
-var swap = redis.NewScript(`local is = redis.call("GET", KEYS[1])
+var swap = redis.NewScript(1, `local is = redis.call("GET", KEYS[1])
 if ARGV[1] == "none" and is or ARGV[1] == "some" and is ~= ARGV[2] then return 0 end
 redis.call("SET", KEYS[1], ARGV[3], "KEEPTTL")
 return 1`)
@@ -252,23 +251,28 @@ func (s redisKeys) Swap(key string, old *string, value string) (bool, error) {
 	if old != nil {
 		some, is = "some", *old
 	}
-	return swap.Run(s.ctx, s.Client, []string{key}, some, is, value).Bool()
+	return redis.Bool(swap.Do(s.Conn, key, some, is, value))
 }
 
 func (s redisKeys) Sleep(d time.Duration) { time.Sleep(d) } // Redis expires keys in real time
 
-func TestKeys(t *testing.T) {
-	options, err := redis.ParseURL(storetest.Redis(t).URL)
+// dialRedis starts a Redis server and connects to it.
+func dialRedis(t *testing.T) redis.Conn {
+	conn, err := redis.DialURL(storetest.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := redis.NewClient(options)
-	t.Cleanup(func() { client.Close() })
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func TestKeys(t *testing.T) {
+	conn := dialRedis(t)
 	real := Place[KeyValues]{Name: "redis", Real: true, With: func(t testing.TB, play func(KeyValues)) {
-		if err := client.FlushDB(t.Context()).Err(); err != nil {
+		if _, err := conn.Do("FLUSHDB"); err != nil {
 			t.Fatal(err)
 		}
-		play(redisKeys{t.Context(), client})
+		play(redisKeys{conn})
 	}}
 	Test(t, Keys(), fakeKeys("fake", false), real)
 	lies(t, Keys(), `lying breaks "a value put without a time stays": key "a" is "-", not "2"`, fakeKeys("lying", true), real)

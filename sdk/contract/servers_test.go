@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
@@ -137,31 +136,39 @@ func (l *offsetLog) Acknowledge(group string, entries ...Entry) error {
 }
 
 // stream is one of Redis.
-type stream struct {
-	ctx context.Context
-	c   *redis.Client
-}
+type stream struct{ redis.Conn }
 
 func (s stream) Append(value string) error {
-	return s.c.XAdd(s.ctx, &redis.XAddArgs{Stream: "log", Values: []string{"v", value}}).Err()
+	_, err := s.Do("XADD", "log", "*", "v", value)
+	return err
 }
 
-func (s stream) read(group, consumer, from string, n int) (list []Entry, err error) {
-	err = s.c.XGroupCreateMkStream(s.ctx, "log", group, "0").Err()
+func (s stream) read(group, consumer, from string, n int) ([]Entry, error) {
+	_, err := s.Do("XGROUP", "CREATE", "log", group, "0", "MKSTREAM")
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
 		return nil, err
 	}
-	streams, err := s.c.XReadGroup(s.ctx,
-		&redis.XReadGroupArgs{Group: group, Consumer: consumer, Streams: []string{"log", from}, Count: int64(n), Block: -1}).Result()
-	if errors.Is(err, redis.Nil) {
+	streams, err := redis.Values(s.Do("XREADGROUP", "GROUP", group, consumer, "COUNT", n, "STREAMS", "log", from))
+	if errors.Is(err, redis.ErrNil) {
 		return nil, nil
 	}
-	for _, s := range streams {
-		for _, m := range s.Messages {
-			list = append(list, Entry{m.ID, m.Values["v"].(string)})
-		}
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	var name string
+	var messages []any
+	if _, err := redis.Scan(streams[0].([]any), &name, &messages); err != nil {
+		return nil, err
+	}
+	list := make([]Entry, len(messages))
+	for i, m := range messages {
+		var fields []string
+		if _, err := redis.Scan(m.([]any), &list[i].ID, &fields); err != nil {
+			return nil, err
+		}
+		list[i].Value = fields[1]
+	}
+	return list, nil
 }
 
 func (s stream) Next(group, consumer string, n int) ([]Entry, error) {
@@ -174,7 +181,7 @@ func (s stream) Again(group, consumer string, n int) ([]Entry, error) {
 
 func (s stream) Acknowledge(group string, entries ...Entry) error {
 	for _, e := range entries {
-		if err := s.c.XAck(s.ctx, "log", group, e.ID).Err(); err != nil {
+		if _, err := s.Do("XACK", "log", group, e.ID); err != nil {
 			return err
 		}
 	}
@@ -182,17 +189,12 @@ func (s stream) Acknowledge(group string, entries ...Entry) error {
 }
 
 func TestLogs(t *testing.T) {
-	options, err := redis.ParseURL(storetest.Redis(t).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(options)
-	t.Cleanup(func() { client.Close() })
+	conn := dialRedis(t)
 	real := Place[Log]{Name: "redis", Real: true, With: func(t testing.TB, play func(Log)) {
-		if err := client.FlushDB(t.Context()).Err(); err != nil {
+		if _, err := conn.Do("FLUSHDB"); err != nil {
 			t.Fatal(err)
 		}
-		play(stream{t.Context(), client})
+		play(stream{conn})
 	}}
 	Test(t, Logs(AcksEach), fakeLog("fake", false), real)
 	lies(t, Logs(AcksEach), `lying breaks "what is not acknowledged comes again": the entries that are not acknowledged of consumer a of group g: they are [], not ["1" "2"]`, fakeLog("lying", true), real)

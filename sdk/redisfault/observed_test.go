@@ -15,8 +15,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 	"github.com/bloodhound-dst/bloodhound/sdk"
-	"github.com/bloodhound-dst/bloodhound/sdk/rediscount"
 	"github.com/bloodhound-dst/bloodhound/sdk/redisfault"
+	"github.com/bloodhound-dst/bloodhound/sdk/redisfault/rediscount"
 )
 
 // reserve is a program whose server documents the error LOADING. Where naive, it takes every other error of the server for a reservation.

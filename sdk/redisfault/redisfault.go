@@ -19,7 +19,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/sdk"
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
-	"github.com/bloodhound-dst/bloodhound/sdk/internal/redisclient"
+	"github.com/bloodhound-dst/bloodhound/sdk/redisfault/internal/redisclient"
 )
 
 // Faults are the rates of each kind of call.

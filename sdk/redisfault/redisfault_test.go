@@ -205,3 +205,15 @@ func BenchmarkOff(b *testing.B) {
 		})
 	}
 }
+
+// A mistake in the use of the package is the failure of the test, in one line with the place of the call.
+func TestMistakes(t *testing.T) {
+	text, ok := sdk.Campaign{Runs: 2}.Search(t, func(r *sdk.Run) {
+		redisfault.Hook("cache", r, redisfault.Faults{Commands: []redisfault.Command{{Names: []string{"get"}}}})
+	})
+	place, says, _ := strings.Cut(text, ": ")
+	if ok || !strings.HasPrefix(place, "redisfault_test.go:") || strings.Contains(text, "\n") ||
+		!strings.HasPrefix(says, "redisfault: the commands [get] of cache need an operation") {
+		t.Errorf("%v, %s", ok, text)
+	}
+}

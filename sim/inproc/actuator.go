@@ -21,11 +21,18 @@ var phases = []string{director.PhaseSetup, director.PhaseWarmup, director.PhaseC
 // setupNs is how long setup lasts at least.
 const setupNs = 1_000_000
 
-// actuator does what the Director of a run decides. The embedded interface is nil: it has what no Director of an in-process world asks for.
+// actuator acts for the Director of a run.
 type actuator struct {
-	director.Actuator
+	director.Unable
+	director.Blind
 	*run
 }
+
+func (r *run) actuator() actuator {
+	return actuator{Unable: director.Unable{Engine: capabilities.Engine}, run: r}
+}
+
+var _ director.Actuator = actuator{}
 
 // direct has the Director do what is due.
 func (r *run) direct() {
@@ -181,8 +188,6 @@ func (a actuator) Rates() {
 	}
 }
 
-func (a actuator) Watch(int, int64)   {}
-func (a actuator) Hidden(int) string  { return "" }
 func (a actuator) RoleChanged(string) {}
 
 func (a actuator) Logged(l record.LogLine) {

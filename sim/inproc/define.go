@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -519,21 +520,21 @@ func scheduled(r *world.FaultRule) error {
 	return nil
 }
 
+// capabilities are the faults of worlds inside one process: all but those that mean nothing there, with what comes close.
+var capabilities = engine.Capabilities{Engine: "in-process", AtCalls: true, DiskSpeed: true, Schedule: true, Reasons: map[world.FaultKind]string{
+	fault.Reset:          "messages have no connections that could be reset; drop or partition loses them",
+	fault.DNSFail:        "nodes are known by their names, which nobody looks up; partition cuts them off",
+	fault.Restart:        "nodes are not told to stop; crash ends them",
+	fault.OpenFail:       "disks of nodes have no call that opens a file; read_fail and write_fail fail what is done with it",
+	fault.FDLimit:        "nodes have no descriptors; partition keeps connections from them, and disk_full keeps files from being made",
+	fault.MemoryPressure: "the memory of nodes is that of this process; crash ends them",
+	fault.OOM:            "the memory of nodes is that of this process; crash ends them",
+}}
+
 // possible reports why a rule cannot be had in such worlds, or nothing.
 func possible(r *world.FaultRule) error {
-	switch k := r.Kind; k {
-	case fault.Reset:
-		return errors.New("messages have no connections that could be reset; drop or partition loses them")
-	case fault.DNSFail:
-		return errors.New("nodes are known by their names, which nobody looks up; partition cuts them off")
-	case fault.Restart:
-		return errors.New("nodes are not told to stop; crash ends them")
-	case fault.OpenFail:
-		return errors.New("disks of nodes have no call that opens a file; read_fail and write_fail fail what is done with it")
-	case fault.FDLimit:
-		return errors.New("nodes have no descriptors; partition keeps connections from them, and disk_full keeps files from being made")
-	case fault.MemoryPressure, fault.OOM:
-		return errors.New("the memory of nodes is that of this process; crash ends them")
+	if reason := capabilities.Reasons[r.Kind]; reason != "" {
+		return errors.New(reason)
 	}
 	if r.Moment != world.Entering {
 		return errors.New("worlds inside one process inject faults at calls, and not during, after or between them; write at")

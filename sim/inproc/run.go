@@ -121,7 +121,7 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 		r.nodes[i] = n
 	}
 	r.schedule = newSchedule(r, r.def.settings.Schedule)
-	r.director = lay.setting.New(r.src, actuator{run: r}, &r.out)
+	r.director = lay.setting.New(r.src, r.actuator(), &r.out)
 	r.event(callPhase, nil, nil, 0, 0, 0, director.PhaseSetup)
 	r.direct()
 	return r, nil
@@ -369,14 +369,14 @@ func (r *run) Outcome() *record.Outcome {
 		if len(r.opts.Unwatched) > 0 {
 			list = slices.DeleteFunc(list, func(f coverage.Feature) bool { return slices.Contains(r.opts.Unwatched, f.Domain) })
 		}
-		o.Reached = coverage.Sort(list)
+		o.Reached, o.Near = coverage.Sort(list), r.near()
 	}
 	return o
 }
 
 // Models implements engine.Modelled.
 func (r *run) Models() record.Models {
-	return record.Models{Tallies: r.tallies(), Mistake: r.mistaken(), Guide: r.guided(), Near: r.near()}
+	return record.Models{Tallies: r.tallies(), Mistake: r.mistaken(), Guide: r.guided()}
 }
 
 // Close implements engine.World. Processes that have not ended do now.

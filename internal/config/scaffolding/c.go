@@ -2,16 +2,17 @@ package scaffolding
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 var (
-	cMain      = regexp.MustCompile(`(?m)\bmain\s*\(`)
-	makeOutput = regexp.MustCompile(`(?m)^(?:TARGET|PROG|PROGRAM|BIN|NAME|EXE)\s*[:?]?=\s*([A-Za-z0-9_./-]+)\s*$`)
-	makeMinusO = regexp.MustCompile(`-o\s+([A-Za-z0-9_./-]+)`)
-	makeTarget = regexp.MustCompile(`(?m)^([A-Za-z0-9_./-]+)\s*:(?:[^=]|$)`)
-	noPrograms = regexp.MustCompile(`^(all|clean|install|test|check|run|build)$|\.(o|a|so|c|h)$|^\.`)
+	cMain      = lazyregexp.New(`(?m)\bmain\s*\(`)
+	makeOutput = lazyregexp.New(`(?m)^(?:TARGET|PROG|PROGRAM|BIN|NAME|EXE)\s*[:?]?=\s*([A-Za-z0-9_./-]+)\s*$`)
+	makeMinusO = lazyregexp.New(`-o\s+([A-Za-z0-9_./-]+)`)
+	makeTarget = lazyregexp.New(`(?m)^([A-Za-z0-9_./-]+)\s*:(?:[^=]|$)`)
+	noPrograms = lazyregexp.New(`^(all|clean|install|test|check|run|build)$|\.(o|a|so|c|h)$|^\.`)
 )
 
 // cPrograms are folders of C with a Makefile, and single files with a main function where there is none.
@@ -72,7 +73,7 @@ func (f *folder) cSources(dir string) (names []string) {
 // outputOf is the program that a Makefile builds, empty if that is not plain.
 func outputOf(makefile string) string {
 	candidates := []string{}
-	for _, pattern := range []*regexp.Regexp{makeOutput, makeMinusO, makeTarget} {
+	for _, pattern := range []*lazyregexp.Regexp{makeOutput, makeMinusO, makeTarget} {
 		for _, m := range pattern.FindAllStringSubmatch(makefile, 50) {
 			candidates = append(candidates, m[1])
 		}

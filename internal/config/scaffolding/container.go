@@ -6,13 +6,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
@@ -105,10 +105,10 @@ func buildContext(content []byte, service, dir string) string {
 const maxSources = 500
 
 // sourceFiles are names of files that may have the routes of a server.
-var sourceFiles = regexp.MustCompile(`\.(?:py|js|mjs|cjs|ts|go|java|kt|rs|c)$`)
+var sourceFiles = lazyregexp.New(`\.(?:py|js|mjs|cjs|ts|go|java|kt|rs|c)$`)
 
 // testFiles are no part of a program.
-var testFiles = regexp.MustCompile(`(?i)(?:^|[/_.])tests?[/_.]|^test|Test\.java$`)
+var testFiles = lazyregexp.New(`(?i)(?:^|[/_.])tests?[/_.]|^test|Test\.java$`)
 
 // serverBuiltIn reads the sources of a folder from which an image is built. An empty folder has none.
 func (f *folder) serverBuiltIn(dir string) server {
@@ -132,7 +132,7 @@ func (s *server) takeRoutes(source server) {
 }
 
 // serviceName is a name of a service that fits a URL.
-var serviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+var serviceName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 // stores are ports of databases and queues, which often are not what a stack is for.
 var stores = map[int]bool{
@@ -187,9 +187,9 @@ func publishedPort(service *yaml.Node) int {
 const dockerCompose = "bloodhound.compose.yaml"
 
 var (
-	exposed    = regexp.MustCompile(`(?mi)^\s*EXPOSE\s+(\d{1,5})\b`)
-	portInFile = regexp.MustCompile(`(?mi)^\s*ENV\s+PORT[= ](\d{2,5})\b`)
-	fetches    = regexp.MustCompile(`(?mi)\b(apt-get|apk add|pip3? install|npm (?:ci|install)|go mod download|go build|cargo build|mvn|yarn)\b`)
+	exposed    = lazyregexp.New(`(?mi)^\s*EXPOSE\s+(\d{1,5})\b`)
+	portInFile = lazyregexp.New(`(?mi)^\s*ENV\s+PORT[= ](\d{2,5})\b`)
+	fetches    = lazyregexp.New(`(?mi)\b(apt-get|apk add|pip3? install|npm (?:ci|install)|go mod download|go build|cargo build|mvn|yarn)\b`)
 )
 
 // dockerfiles are services whose image a Dockerfile describes. Only Compose files have builds of images, so one is

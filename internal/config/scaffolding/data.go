@@ -2,9 +2,10 @@ package scaffolding
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 // dataPlace is a flag or a variable that says where a program keeps its data, and has a default.
@@ -24,37 +25,37 @@ const (
 )
 
 var (
-	dataFlags = []*regexp.Regexp{
+	dataFlags = []*lazyregexp.Regexp{
 		// Go: flag.String("data", "./data", ...), StringVar and pflag's StringP
-		regexp.MustCompile(`\bString(?:Var)?P?\(\s*(?:&[\w.]+,\s*)?"` + aFlag + `",\s*(?:"\w?",\s*)?` + aPath),
+		lazyregexp.New(`\bString(?:Var)?P?\(\s*(?:&[\w.]+,\s*)?"` + aFlag + `",\s*(?:"\w?",\s*)?` + aPath),
 		// Python: add_argument("--db", default="bank.db"), and click's option
-		regexp.MustCompile(`(?:add_argument|[oO]ption)\(\s*(?:["']-\w["'],\s*)?["']--` + aFlag +
+		lazyregexp.New(`(?:add_argument|[oO]ption)\(\s*(?:["']-\w["'],\s*)?["']--` + aFlag +
 			`["'][^)]{0,160}?default\s*=\s*(?:Path\()?` + aPath),
 		// Node.js: commander's option("--data <dir>", "...", "./data"), and yargs' and parseArgs' {default: "./data"}
-		regexp.MustCompile(`\.option\(\s*["'](?:-\w,\s*)?--` + aFlag + `\b[^"']*["']\s*,\s*["'][^"']*["']\s*,\s*` + aPath),
-		regexp.MustCompile(`\b` + aFlag + `["']?\s*[:,]\s*\{[^}]{0,120}?default:\s*` + aPath),
+		lazyregexp.New(`\.option\(\s*["'](?:-\w,\s*)?--` + aFlag + `\b[^"']*["']\s*,\s*["'][^"']*["']\s*,\s*` + aPath),
+		lazyregexp.New(`\b` + aFlag + `["']?\s*[:,]\s*\{[^}]{0,120}?default:\s*` + aPath),
 		// Java: picocli's names = "--data", defaultValue = "data"
-		regexp.MustCompile(`names\s*=\s*\{?[^)}]{0,30}?"--` + aFlag + `"[^)]{0,120}?defaultValue\s*=\s*` + aPath),
+		lazyregexp.New(`names\s*=\s*\{?[^)}]{0,30}?"--` + aFlag + `"[^)]{0,120}?defaultValue\s*=\s*` + aPath),
 	}
 	// Rust: clap's field, below its default.
-	clapData = regexp.MustCompile(`#\[(?:arg|clap)\([^\n]*\blong\b[^\n]*default_value\s*=\s*` + aPath +
+	clapData = lazyregexp.New(`#\[(?:arg|clap)\([^\n]*\blong\b[^\n]*default_value\s*=\s*` + aPath +
 		`[^\n]*\]\s*(?:pub\s+)?` + aFlag + `\s*:`)
-	dataVariables = []*regexp.Regexp{
+	dataVariables = []*lazyregexp.Regexp{
 		// getenv("DATA_DIR", "data"), getOrDefault, os.environ.get and helpers of their kind
-		regexp.MustCompile(`(?i:env\w*|get|getordefault|lookup\w*)\(\s*["']` + aVariable + `["']\s*,\s*` + aPath),
+		lazyregexp.New(`(?i:env\w*|get|getordefault|lookup\w*)\(\s*["']` + aVariable + `["']\s*,\s*` + aPath),
 		// process.env.DATA_DIR || "./data", os.getenv("DATA_DIR") or "data", ?? in C#
-		regexp.MustCompile(`(?:env\.|\(["']|\[["'])` + aVariable + `(?:["'][)\]])?\s*(?:\|\||\?\?|\bor\b)\s*` + aPath),
+		lazyregexp.New(`(?:env\.|\(["']|\[["'])` + aVariable + `(?:["'][)\]])?\s*(?:\|\||\?\?|\bor\b)\s*` + aPath),
 		// env::var("DATA_DIR").unwrap_or_else(|_| "data".into())
-		regexp.MustCompile(`\("` + aVariable + `"\)\s*\.unwrap_or(?:_else)?\(\s*(?:\|_\|\s*)?(?:String::from\(\s*)?` + aPath),
+		lazyregexp.New(`\("` + aVariable + `"\)\s*\.unwrap_or(?:_else)?\(\s*(?:\|_\|\s*)?(?:String::from\(\s*)?` + aPath),
 		// cmp.Or(os.Getenv("DATA_DIR"), "data")
-		regexp.MustCompile(`\bOr\(\s*os\.Getenv\("` + aVariable + `"\)\s*,\s*` + aPath),
+		lazyregexp.New(`\bOr\(\s*os\.Getenv\("` + aVariable + `"\)\s*,\s*` + aPath),
 	}
 
-	vagueName    = regexp.MustCompile(`(?i)^(?:` + vagueNames + `)$`)
-	namesAFolder = regexp.MustCompile(`(?i)(?:data|dir|directory|folder)$`)
-	aboutData    = regexp.MustCompile(`(?i)data|db|stor|state|wal|journal|` + dataFile.String())
-	dataFile     = regexp.MustCompile(`(?i)\.(?:db|sqlite3?|log|wal|aof|rdb|bin|dat|jsonl?|txt|csv)$`)
-	inMemory     = regexp.MustCompile(`^/(?:tmp|var/tmp|run|dev/shm)/`)
+	vagueName    = lazyregexp.New(`(?i)^(?:` + vagueNames + `)$`)
+	namesAFolder = lazyregexp.New(`(?i)(?:data|dir|directory|folder)$`)
+	aboutData    = lazyregexp.New(`(?i)data|db|stor|state|wal|journal|` + dataFile.String())
+	dataFile     = lazyregexp.New(`(?i)\.(?:db|sqlite3?|log|wal|aof|rdb|bin|dat|jsonl?|txt|csv)$`)
+	inMemory     = lazyregexp.New(`^/(?:tmp|var/tmp|run|dev/shm)/`)
 )
 
 // dataPlaceOf finds where a program keeps its data by default, if a flag or a variable can change that, and if the

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -36,11 +36,11 @@ var passedOver = []string{
 }
 
 // markers are names of files by which programs are recognised; a note says why one of them was not read.
-var markers = regexp.MustCompile(`^(go\.mod|package\.json|Cargo\.toml|pom\.xml|build\.gradle(\.kts)?|Makefile|Dockerfile|` +
+var markers = lazyregexp.New(`^(go\.mod|package\.json|Cargo\.toml|pom\.xml|build\.gradle(\.kts)?|Makefile|Dockerfile|` +
 	`requirements\.txt|pyproject\.toml|(docker-)?compose\.ya?ml)$`)
 
 // plainPath are paths that need no quotes in a command or in YAML, and that no program takes for an option.
-var plainPath = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.+/-]*$`)
+var plainPath = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9_.+/-]*$`)
 
 // folder is a bounded look at the files of a project.
 type folder struct {

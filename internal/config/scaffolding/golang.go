@@ -3,16 +3,17 @@ package scaffolding
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 var (
-	packageMain = regexp.MustCompile(`(?m)^package main\b`)
-	funcMain    = regexp.MustCompile(`(?m)^func main\(\)`)
-	ignored     = regexp.MustCompile(`(?m)^//go:build .*\bignore\b`)
-	modulePath  = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
+	packageMain = lazyregexp.New(`(?m)^package main\b`)
+	funcMain    = lazyregexp.New(`(?m)^func main\(\)`)
+	ignored     = lazyregexp.New(`(?m)^//go:build .*\bignore\b`)
+	modulePath  = lazyregexp.New(`(?m)^module\s+"?([^\s"]+)`)
 )
 
 // goPrograms are the main packages of Go modules.

@@ -2,21 +2,22 @@ package scaffolding
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 var (
-	javaMain      = regexp.MustCompile(`\bpublic\s+static\s+void\s+main\s*\(`)
-	javaPackage   = regexp.MustCompile(`(?m)^package\s+([A-Za-z0-9_.]+)\s*;`)
-	mavenParent   = regexp.MustCompile(`(?s)<(parent|dependencies|dependencyManagement|build|profiles|properties|plugins|modules)>.*?</(parent|dependencies|dependencyManagement|build|profiles|properties|plugins|modules)>`)
-	mavenArtifact = regexp.MustCompile(`<artifactId>\s*([A-Za-z0-9_.-]+)\s*</artifactId>`)
-	mavenVersion  = regexp.MustCompile(`<version>\s*([A-Za-z0-9_.-]+)\s*</version>`)
-	mavenFinal    = regexp.MustCompile(`<finalName>\s*([A-Za-z0-9_.-]+)\s*</finalName>`)
-	gradleName    = regexp.MustCompile(`rootProject\.name\s*=\s*["']([A-Za-z0-9_.-]+)["']`)
-	gradleRuns    = regexp.MustCompile(`\bapplication\b`)
-	mavenRuns     = regexp.MustCompile(`<mainClass>|spring-boot-maven-plugin`)
+	javaMain      = lazyregexp.New(`\bpublic\s+static\s+void\s+main\s*\(`)
+	javaPackage   = lazyregexp.New(`(?m)^package\s+([A-Za-z0-9_.]+)\s*;`)
+	mavenParent   = lazyregexp.New(`(?s)<(parent|dependencies|dependencyManagement|build|profiles|properties|plugins|modules)>.*?</(parent|dependencies|dependencyManagement|build|profiles|properties|plugins|modules)>`)
+	mavenArtifact = lazyregexp.New(`<artifactId>\s*([A-Za-z0-9_.-]+)\s*</artifactId>`)
+	mavenVersion  = lazyregexp.New(`<version>\s*([A-Za-z0-9_.-]+)\s*</version>`)
+	mavenFinal    = lazyregexp.New(`<finalName>\s*([A-Za-z0-9_.-]+)\s*</finalName>`)
+	gradleName    = lazyregexp.New(`rootProject\.name\s*=\s*["']([A-Za-z0-9_.-]+)["']`)
+	gradleRuns    = lazyregexp.New(`\bapplication\b`)
+	mavenRuns     = lazyregexp.New(`<mainClass>|spring-boot-maven-plugin`)
 )
 
 // javaPrograms are projects of Maven and Gradle whose jar can be run, and folders of Java files without either.

@@ -3,13 +3,14 @@ package scaffolding
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 // nodeFile is a start script that runs one file with node.
-var nodeFile = regexp.MustCompile(`^(?:NODE_ENV=\w+ )?node ([A-Za-z0-9_./-]+)$`)
+var nodeFile = lazyregexp.New(`^(?:NODE_ENV=\w+ )?node ([A-Za-z0-9_./-]+)$`)
 
 // nodePrograms are packages of Node.js.
 func nodePrograms(f *folder) (found []sketch) {

@@ -7,11 +7,12 @@ import (
 	"io"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 // Bounds of what manifests describe.
@@ -101,11 +102,11 @@ type probe struct {
 }
 
 var (
-	imageName    = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]*$`)
-	dnsName      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-	helmTemplate = regexp.MustCompile(`\{\{-?\s*(?:\$?\.(?:Values|Release|Chart|Capabilities|Files)|include|toYaml|template|define)\b`)
-	manifestSign = regexp.MustCompile(`(?m)^kind:\s*["']?(Deployment|StatefulSet|ReplicaSet|DaemonSet|Pod)\b`)
+	imageName    = lazyregexp.New(`^[a-z0-9][A-Za-z0-9._/:@-]*$`)
+	dnsName      = lazyregexp.New(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	helmTemplate = lazyregexp.New(`\{\{-?\s*(?:\$?\.(?:Values|Release|Chart|Capabilities|Files)|include|toYaml|template|define)\b`)
+	manifestSign = lazyregexp.New(`(?m)^kind:\s*["']?(Deployment|StatefulSet|ReplicaSet|DaemonSet|Pod)\b`)
 )
 
 // manifests are the objects of a project.

@@ -3,17 +3,18 @@ package scaffolding
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 var (
-	mainGuard = regexp.MustCompile(`(?m)^if\s+__name__\s*==\s*["']__main__["']`)
-	asgiApp   = regexp.MustCompile(`(?m)^([a-z]\w*)\s*=\s*(?:FastAPI|Starlette)\(`)
-	flaskApp  = regexp.MustCompile(`(?m)^([a-z]\w*)\s*=\s*Flask\(`)
-	nested    = regexp.MustCompile(`(?:^|/)(?:tests?|docs|scripts|migrations)/`)
+	mainGuard = lazyregexp.New(`(?m)^if\s+__name__\s*==\s*["']__main__["']`)
+	asgiApp   = lazyregexp.New(`(?m)^([a-z]\w*)\s*=\s*(?:FastAPI|Starlette)\(`)
+	flaskApp  = lazyregexp.New(`(?m)^([a-z]\w*)\s*=\s*Flask\(`)
+	nested    = lazyregexp.New(`(?:^|/)(?:tests?|docs|scripts|migrations)/`)
 )
 
 // pythonPrograms are files that Python runs: those with a main part or a loop that serves, and applications of web

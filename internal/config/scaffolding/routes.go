@@ -2,50 +2,51 @@ package scaffolding
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 var (
 	// Routes: the method, if it stands there, and the path.
-	routes = []*regexp.Regexp{
-		regexp.MustCompile(`["'](GET|PUT|POST) (/[^"'\s]*)["']`),
-		regexp.MustCompile(`(?im)(?:\.|^\s*)(?:add_)?(get|put|post)\(\s*["'` + "`" + `](/[^"'` + "`" + `]*)["'` + "`" + `]`),
-		regexp.MustCompile(`(?i)(?:@|#\[)(get|put|post)(?:Mapping)?\(\s*(?:value\s*=\s*)?["'](/[^"']*)["']`),
-		regexp.MustCompile(`()(?:HandleFunc|Handle|createContext|\.route|RequestMapping|startswith|startsWith|starts_with|` +
+	routes = []*lazyregexp.Regexp{
+		lazyregexp.New(`["'](GET|PUT|POST) (/[^"'\s]*)["']`),
+		lazyregexp.New(`(?im)(?:\.|^\s*)(?:add_)?(get|put|post)\(\s*["'` + "`" + `](/[^"'` + "`" + `]*)["'` + "`" + `]`),
+		lazyregexp.New(`(?i)(?:@|#\[)(get|put|post)(?:Mapping)?\(\s*(?:value\s*=\s*)?["'](/[^"']*)["']`),
+		lazyregexp.New(`()(?:HandleFunc|Handle|createContext|\.route|RequestMapping|startswith|startsWith|starts_with|` +
 			`strip_prefix|removeprefix|HasPrefix|TrimPrefix|CutPrefix|strncmp)\([^"'\n]{0,40}["'](/[^"']*)["']`),
 	}
 	// A path in a regular expression, such as /^\/items\/(.+)$/ or r"/items/([a-z]+)".
-	matchedRoutes = []*regexp.Regexp{
-		regexp.MustCompile(`\^((?:\\?/[A-Za-z0-9_-]+)+)\\?/`),
-		regexp.MustCompile(`["'` + "`" + `]((?:/[A-Za-z0-9_-]+)+)/[(\[]`),
+	matchedRoutes = []*lazyregexp.Regexp{
+		lazyregexp.New(`\^((?:\\?/[A-Za-z0-9_-]+)+)\\?/`),
+		lazyregexp.New(`["'` + "`" + `]((?:/[A-Za-z0-9_-]+)+)/[(\[]`),
 	}
 	// One path that a program compares with that of the request.
-	comparedRoute = regexp.MustCompile(`(?i)(?:path(?:name)?|ur[il])(?:\(\))?(?:\s*[!=]==?\s*|\.equals\()["'](/[^"'\s]+)["']`)
+	comparedRoute = lazyregexp.New(`(?i)(?:path(?:name)?|ur[il])(?:\(\))?(?:\s*[!=]==?\s*|\.equals\()["'](/[^"'\s]+)["']`)
 	// A part of a path that was split, such as parts[0] == "items".
-	comparedPart = regexp.MustCompile(`(?:parts?|segments?|pieces)\[[01]\]\s*[!=]==?\s*["']([A-Za-z][A-Za-z0-9_-]*)["']`)
+	comparedPart = lazyregexp.New(`(?:parts?|segments?|pieces)\[[01]\]\s*[!=]==?\s*["']([A-Za-z][A-Za-z0-9_-]*)["']`)
 
-	parameter  = regexp.MustCompile(`^(?:\{\*?[A-Za-z_]\w*(?:\.\.\.|:path)?\}|[:*][A-Za-z_]\w*|<(?:[a-z]+:)?[A-Za-z_]\w*>)$`)
-	plainRoute = regexp.MustCompile(`^/[A-Za-z0-9_./~-]*$`)
+	parameter  = lazyregexp.New(`^(?:\{\*?[A-Za-z_]\w*(?:\.\.\.|:path)?\}|[:*][A-Za-z_]\w*|<(?:[a-z]+:)?[A-Za-z_]\w*>)$`)
+	plainRoute = lazyregexp.New(`^/[A-Za-z0-9_./~-]*$`)
 	// Routes that have no data.
-	aboutHealth = regexp.MustCompile(`(?i)^/(?:.*/)?(?:-/)?(?:health|healthz|healthcheck|livez?|ready|readyz|ping|status|metrics|version)\b`)
+	aboutHealth = lazyregexp.New(`(?i)^/(?:.*/)?(?:-/)?(?:health|healthz|healthcheck|livez?|ready|readyz|ping|status|metrics|version)\b`)
 
 	// The ways to name a method where a request is told from others. Calls such as values.put(k, v) name none.
-	namedMethod = regexp.MustCompile(`["'](GET|PUT|POST)["' ]|\bMethod(?:\.|::)?_?(Get|GET|Put|PUT|Post|POST)\b|` +
+	namedMethod = lazyregexp.New(`["'](GET|PUT|POST)["' ]|\bMethod(?:\.|::)?_?(Get|GET|Put|PUT|Post|POST)\b|` +
 		`\bdo_?(GET|Get|PUT|Put|POST|Post)\b|@(Get|Put|Post)Mapping\b|` +
 		`\b(?:handle|serve|on)_?([Gg]et|[Pp]ut|[Pp]ost)(?:\b|[A-Z_])`)
 	// A test that a request has another method, after which the rest of the function is about the method.
-	otherMethod = regexp.MustCompile(`(?i)method\S*\s*!=|not\s+in\b|!\S*equals`)
+	otherMethod = lazyregexp.New(`(?i)method\S*\s*!=|not\s+in\b|!\S*equals`)
 	// The methods of a route of axum or Express, as in get(read).put(write), and of Flask.
-	chainedMethod  = regexp.MustCompile(`\b(get|put|post)\(`)
-	flaskRoute     = regexp.MustCompile(`^\s*@\w+\.route\(`)
-	anyIdentifier  = regexp.MustCompile(`[A-Za-z_]\w*`)
-	functionBegins = regexp.MustCompile(`\b(?:func|def|fn|function|void|int|class)\b[^(\n]{0,60}?(?:\([^)\n]*\)\s*)?\b([A-Za-z_]\w*)\s*\(|` +
+	chainedMethod  = lazyregexp.New(`\b(get|put|post)\(`)
+	flaskRoute     = lazyregexp.New(`^\s*@\w+\.route\(`)
+	anyIdentifier  = lazyregexp.New(`[A-Za-z_]\w*`)
+	functionBegins = lazyregexp.New(`\b(?:func|def|fn|function|void|int|class)\b[^(\n]{0,60}?(?:\([^)\n]*\)\s*)?\b([A-Za-z_]\w*)\s*\(|` +
 		`\b(?:const|let|var)\s+([A-Za-z_]\w*)\s*=\s*(?:async\b|function\b|\()`)
 
 	// The ways to read the body of a request as JSON, which plain text is not.
-	jsonBody = regexp.MustCompile(`(?i)JSON\.parse\([^;\n]{0,40}?\b\w*(?:body|req|request|payload)\b|` +
+	jsonBody = lazyregexp.New(`(?i)JSON\.parse\([^;\n]{0,40}?\b\w*(?:body|req|request|payload)\b|` +
 		`\bjson\.loads?\(\s*[^\n]{0,40}?\b\w*(?:rfile|body|request|payload)\b|` +
 		`\brequest\.(?:get_json\(|json\b)|\bexpress\.json\(|\bbodyParser\.json\(|\(BaseModel\)|` +
 		`\bjson\.(?:NewDecoder|Unmarshal)\([^\n]{0,40}?\b(?:r|req|request)\.Body\b|\bjson\.Unmarshal\(\w*body\b|` +
@@ -54,14 +55,14 @@ var (
 		`\bfromJson\([^\n]{0,30}?(?:body|request|exchange)|\bbodyAsClass\(|` +
 		`\bJson\(\w+\)\s*:|:\s*(?:web::)?Json<|\bserde_json::from_\w+(?:::<[^>]*>)?\([^\n]{0,30}?body|` +
 		`\b(?:cJSON_Parse|json_loads|json_tokener_parse)\(\w*body`)
-	springBody = regexp.MustCompile(`@RequestBody\s+(?:final\s+)?([A-Za-z]+)`)
-	anyJSON    = regexp.MustCompile(`JSON\.parse\(|\bjson\.loads?\(|\bjson\.(?:NewDecoder|Unmarshal)\(`)
-	readsFile  = regexp.MustCompile(`(?i)readfile|open\(|read_text|\bfile\b`)
+	springBody = lazyregexp.New(`@RequestBody\s+(?:final\s+)?([A-Za-z]+)`)
+	anyJSON    = lazyregexp.New(`JSON\.parse\(|\bjson\.loads?\(|\bjson\.(?:NewDecoder|Unmarshal)\(`)
+	readsFile  = lazyregexp.New(`(?i)readfile|open\(|read_text|\bfile\b`)
 
 	// Names of changes that do not store what the body says.
-	noRegister = regexp.MustCompile(`(?i)(?:\b|_)(?:increment|incr|decrement|decr|transfer|enqueue|dequeue|push|append|` +
+	noRegister = lazyregexp.New(`(?i)(?:\b|_)(?:increment|incr|decrement|decr|transfer|enqueue|dequeue|push|append|` +
 		`deposit|withdraw|addAndGet|incrementAndGet|reserve|acquire|publish|vote)\w*\(`)
-	noRegisterRoute = regexp.MustCompile(`(?i)/(?:counters?|queues?|transfers?|locks?|events?|messages?|votes?|increment|enqueue)\b`)
+	noRegisterRoute = lazyregexp.New(`(?i)/(?:counters?|queues?|transfers?|locks?|events?|messages?|votes?|increment|enqueue)\b`)
 )
 
 // Bounds of a look at sources, so that none takes long, whatever it has.

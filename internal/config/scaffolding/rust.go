@@ -2,14 +2,15 @@ package scaffolding
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 var (
-	cargoName = regexp.MustCompile(`(?m)^\s*name\s*=\s*"([A-Za-z0-9_-]+)"`)
-	cargoBin  = regexp.MustCompile(`(?m)^\[\[bin\]\]`)
-	rustMain  = regexp.MustCompile(`(?m)\bfn main\(`)
+	cargoName = lazyregexp.New(`(?m)^\s*name\s*=\s*"([A-Za-z0-9_-]+)"`)
+	cargoBin  = lazyregexp.New(`(?m)^\[\[bin\]\]`)
+	rustMain  = lazyregexp.New(`(?m)\bfn main\(`)
 )
 
 // rustPrograms are the binaries of packages of Cargo.

@@ -2,9 +2,10 @@ package scaffolding
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 // server is what sources say about how a program is reached and what it needs. All of it is a guess.
@@ -41,51 +42,51 @@ type server struct {
 }
 
 var (
-	serves = regexp.MustCompile(`net/http"|http\.createServer|\bexpress\(|require\(["']express["']\)\(|\bfastify\(|new Koa\(|http\.server|\bFlask\(|\bFastAPI\(|aiohttp|` +
+	serves = lazyregexp.New(`net/http"|http\.createServer|\bexpress\(|require\(["']express["']\)\(|\bfastify\(|new Koa\(|http\.server|\bFlask\(|\bFastAPI\(|aiohttp|` +
 		`com\.sun\.net\.httpserver|springframework|javalin|\baxum\b|actix_web|\bwarp::|\brocket\b|tiny_http|\bhyper::|HTTP/1\.[01]`)
-	listens = regexp.MustCompile(`(?i)listenandserve|net\.listen\(|\.listen\(|\blisten\(|serve_forever|\.serve\(|app\.run\(|uvicorn\.run|run_app\(|` +
+	listens = lazyregexp.New(`(?i)listenandserve|net\.listen\(|\.listen\(|\blisten\(|serve_forever|\.serve\(|app\.run\(|uvicorn\.run|run_app\(|` +
 		`new serversocket\(|httpserver\.create|springapplication\.run|javalin\.(create|start)|tcplistener|httpserver::new|\.run\(":\d`)
 
 	// The ways to write a port, the surest first.
-	ports = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)(?:listenandserve(?:tls)?|net\.listen|\.run|tcplistener::bind|\.bind)\([^)\n]{0,60}?:(\d{2,5})["']`),
-		regexp.MustCompile(`(?i)(?:\.listen\(|inetsocketaddress\(|serversocket\(|htons\(|httpserver\(\s*\(\s*["'][^"']*["']\s*,|\.bind\(\s*\(\s*["'][^"']*["']\s*,)\s*(\d{2,5})\b`),
-		regexp.MustCompile(`["'](?:\[::\]|0\.0\.0\.0|127\.0\.0\.1|localhost)?:(\d{2,5})["']`),
+	ports = []*lazyregexp.Regexp{
+		lazyregexp.New(`(?i)(?:listenandserve(?:tls)?|net\.listen|\.run|tcplistener::bind|\.bind)\([^)\n]{0,60}?:(\d{2,5})["']`),
+		lazyregexp.New(`(?i)(?:\.listen\(|inetsocketaddress\(|serversocket\(|htons\(|httpserver\(\s*\(\s*["'][^"']*["']\s*,|\.bind\(\s*\(\s*["'][^"']*["']\s*,)\s*(\d{2,5})\b`),
+		lazyregexp.New(`["'](?:\[::\]|0\.0\.0\.0|127\.0\.0\.1|localhost)?:(\d{2,5})["']`),
 		// A flag with its default: add_argument("--port", type=int, default=8000), IntVar(&a, "p", 8080) and their like.
-		regexp.MustCompile(`(?i)["'-](?:(?:http|server|listen)-)?port\b[^)]{0,120}?\bdefault(?:_?value(?:_t)?)?\s*[=:(]\s*["']?(\d{2,5})\b`),
-		regexp.MustCompile(`\b(?:Int|Uint|IntVar|UintVar|IntP|IntVarP)\(\s*(?:&[\w.]+,\s*)?"(?:p|port|listen)",\s*(?:"\w?",\s*)?(\d{2,5})\b`),
-		regexp.MustCompile(`\bdefault_value(?:_t)?\s*=\s*"?(\d{2,5})"?[^\n]*\]\s*(?:pub\s+)?(?:\w+_)?port\s*:`),
-		regexp.MustCompile(`(?i)\bport\s*:\s*\w+\s*=\s*(?:typer\.Option\(\s*)?(\d{2,5})\b`),
-		regexp.MustCompile(`env\.\w*PORT\b[^;\n]{0,20}?(?:\|\||\?\?)\s*["']?(\d{2,5})\b`),
-		regexp.MustCompile(`(?i)(?:\b|_)port[a-z]*\W{1,12}(?:or\s+|int\s+)?(\d{2,5})\b`),
-		regexp.MustCompile(`(?i)server\.port\s*[=:]\s*(\d{2,5})`),
-		regexp.MustCompile(`(?i)port[a-z]*\s*=[^;\n]{0,60}?\b(\d{4,5})\b`),
+		lazyregexp.New(`(?i)["'-](?:(?:http|server|listen)-)?port\b[^)]{0,120}?\bdefault(?:_?value(?:_t)?)?\s*[=:(]\s*["']?(\d{2,5})\b`),
+		lazyregexp.New(`\b(?:Int|Uint|IntVar|UintVar|IntP|IntVarP)\(\s*(?:&[\w.]+,\s*)?"(?:p|port|listen)",\s*(?:"\w?",\s*)?(\d{2,5})\b`),
+		lazyregexp.New(`\bdefault_value(?:_t)?\s*=\s*"?(\d{2,5})"?[^\n]*\]\s*(?:pub\s+)?(?:\w+_)?port\s*:`),
+		lazyregexp.New(`(?i)\bport\s*:\s*\w+\s*=\s*(?:typer\.Option\(\s*)?(\d{2,5})\b`),
+		lazyregexp.New(`env\.\w*PORT\b[^;\n]{0,20}?(?:\|\||\?\?)\s*["']?(\d{2,5})\b`),
+		lazyregexp.New(`(?i)(?:\b|_)port[a-z]*\W{1,12}(?:or\s+|int\s+)?(\d{2,5})\b`),
+		lazyregexp.New(`(?i)server\.port\s*[=:]\s*(\d{2,5})`),
+		lazyregexp.New(`(?i)port[a-z]*\s*=[^;\n]{0,60}?\b(\d{4,5})\b`),
 	}
 	// A word before a port that is one of another program, as in REDIS_PORT.
-	otherService = regexp.MustCompile(`(?i)(?:redis|db|database|postgres|postgresql|pg|mysql|mongo|mongodb|kafka|amqp|rabbitmq|etcd|` +
+	otherService = lazyregexp.New(`(?i)(?:redis|db|database|postgres|postgresql|pg|mysql|mongo|mongodb|kafka|amqp|rabbitmq|etcd|` +
 		`metrics|debug|admin|upstream|backend)[_.-]?$`)
-	portVariables = regexp.MustCompile(`(?:env|environ|Getenv|LookupEnv)\b[^A-Za-z\n]{0,6}(?:get|var)?[^A-Za-z\n]{0,4}((?:HTTP_|SERVER_|LISTEN_|APP_)?PORT)\b`)
-	onLoopback    = regexp.MustCompile(`["'(](?:127\.0\.0\.1|localhost)(?:["'],|["']\)|:\d+["'])`)
+	portVariables = lazyregexp.New(`(?:env|environ|Getenv|LookupEnv)\b[^A-Za-z\n]{0,6}(?:get|var)?[^A-Za-z\n]{0,4}((?:HTTP_|SERVER_|LISTEN_|APP_)?PORT)\b`)
+	onLoopback    = lazyregexp.New(`["'(](?:127\.0\.0\.1|localhost)(?:["'],|["']\)|:\d+["'])`)
 
 	// A flag for the address whose default is localhost, in Go's flag package and Python's argparse.
-	addressFlags = regexp.MustCompile(`["']((?:--)?(?:[a-z]+-)?(?:addr|address|listen|host|bind))["']\s*,\s*(?:default\s*=\s*)?["'](?:127\.0\.0\.1|localhost)(:\d+)?["']`)
+	addressFlags = lazyregexp.New(`["']((?:--)?(?:[a-z]+-)?(?:addr|address|listen|host|bind))["']\s*,\s*(?:default\s*=\s*)?["'](?:127\.0\.0\.1|localhost)(:\d+)?["']`)
 
-	dataFolders = regexp.MustCompile(`["'](/data|/var/lib/[a-z][a-z0-9-]*)[/"']`)
-	peerFlags   = regexp.MustCompile(`(?:flag\.|Flags\(\)\.|add_argument\(|Arg::|arg\()[A-Za-z]*\(?[^"'\n]{0,30}["'](?:--)?((?:initial-)?(?:peers|cluster|members|nodes))["']`)
-	peerEnv     = regexp.MustCompile(`(?:env|environ|Getenv|LookupEnv)\b[^A-Za-z\n]{0,6}(?:get|var)?[^A-Za-z\n]{0,4}([A-Z_]{0,20}(?:PEERS|MEMBERS))\b`)
-	idFlags     = regexp.MustCompile(`(?:flag\.|Flags\(\)\.|add_argument\()[A-Za-z]*\(?[^"'\n]{0,30}["'](?:--)?((?:node-)?id)["']`)
-	folderFirst = regexp.MustCompile(`(?i)(?:dir|folder|path|root)[a-z]*\s*:?=\s*(?:sys\.argv\[1\]|os\.Args\[1\]|process\.argv\[2\]|argv\[1\]|args\[0\])`)
-	positional  = regexp.MustCompile(`os\.Args\[|sys\.argv\[|process\.argv\[|\bargv\[1\]|\bargs\[0\]|flag\.Arg\(`)
+	dataFolders = lazyregexp.New(`["'](/data|/var/lib/[a-z][a-z0-9-]*)[/"']`)
+	peerFlags   = lazyregexp.New(`(?:flag\.|Flags\(\)\.|add_argument\(|Arg::|arg\()[A-Za-z]*\(?[^"'\n]{0,30}["'](?:--)?((?:initial-)?(?:peers|cluster|members|nodes))["']`)
+	peerEnv     = lazyregexp.New(`(?:env|environ|Getenv|LookupEnv)\b[^A-Za-z\n]{0,6}(?:get|var)?[^A-Za-z\n]{0,4}([A-Z_]{0,20}(?:PEERS|MEMBERS))\b`)
+	idFlags     = lazyregexp.New(`(?:flag\.|Flags\(\)\.|add_argument\()[A-Za-z]*\(?[^"'\n]{0,30}["'](?:--)?((?:node-)?id)["']`)
+	folderFirst = lazyregexp.New(`(?i)(?:dir|folder|path|root)[a-z]*\s*:?=\s*(?:sys\.argv\[1\]|os\.Args\[1\]|process\.argv\[2\]|argv\[1\]|args\[0\])`)
+	positional  = lazyregexp.New(`os\.Args\[|sys\.argv\[|process\.argv\[|\bargv\[1\]|\bargs\[0\]|flag\.Arg\(`)
 )
 
 // usualPorts are the ports of servers whose sources name none, by what the sources have.
 var usualPorts = []struct {
-	sign *regexp.Regexp
+	sign *lazyregexp.Regexp
 	port int
 }{
-	{regexp.MustCompile(`\bFlask\(`), 5000},
-	{regexp.MustCompile(`\bFastAPI\(|uvicorn`), 8000},
-	{regexp.MustCompile(`springframework|gin\.Default|\.Run\(\)`), 8080},
+	{lazyregexp.New(`\bFlask\(`), 5000},
+	{lazyregexp.New(`\bFastAPI\(|uvicorn`), 8000},
+	{lazyregexp.New(`springframework|gin\.Default|\.Run\(\)`), 8080},
 }
 
 // serverOf reads sources. Those of the program itself come first, and a later file only adds what earlier ones do not
@@ -138,7 +139,7 @@ func (f *folder) serverOf(files []string) server {
 // listening reports whether a file begins to listen for connections.
 func (f *folder) listening(name string) bool { return listens.MatchString(f.read(name)) }
 
-func firstGroup(pattern *regexp.Regexp, text string) string {
+func firstGroup(pattern *lazyregexp.Regexp, text string) string {
 	if m := pattern.FindStringSubmatch(text); m != nil {
 		return m[1]
 	}

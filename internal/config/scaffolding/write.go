@@ -2,11 +2,12 @@ package scaffolding
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 // sketch is a world before it is written.
@@ -113,7 +114,7 @@ func (s *sketch) keepInVolume(n *node) {
 	s.addCheck("`%s` in `%s` moves the data to a volume. %s.", place.setting(), where, reason)
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+var notInNames = lazyregexp.New(`[^a-z0-9]+`)
 
 // maxNodeName bounds names of nodes, which are host names.
 const maxNodeName = 40
@@ -427,7 +428,7 @@ properties:
 }
 
 // simpleWord is a word of a command that neither YAML nor a shell changes.
-var simpleWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@,+-]+$`)
+var simpleWord = lazyregexp.New(`^[A-Za-z0-9_./:=@,+-]+$`)
 
 // commandLine writes words as one text where that is plain, else as a list. inFlow is within braces, where a comma ends
 // a value.
@@ -449,7 +450,7 @@ func list(words []string) string {
 }
 
 // plainScalar is text that may stand without quotes, if YAML also takes it for a text.
-var plainScalar = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./=@+ :-]*$`)
+var plainScalar = lazyregexp.New(`^[A-Za-z0-9_./][A-Za-z0-9_./=@+ :-]*$`)
 
 // scalar writes a text as YAML, in quotes where it needs them.
 func scalar(text string) string {

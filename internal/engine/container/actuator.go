@@ -18,12 +18,18 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// actuator does what the Director of a World decides. The embedded interface is nil: it has what only faults ask for that this engine does
-// not deliver.
+// actuator acts for the Director of a World.
 type actuator struct {
-	director.Actuator
+	director.Unable
+	director.Blind
 	*World
 }
+
+func (w *World) actuator() actuator {
+	return actuator{Unable: director.Unable{Engine: capabilities.Engine}, World: w}
+}
+
+var _ director.Actuator = actuator{}
 
 // stopping is a node that was signalled to stop.
 type stopping = director.Stopping
@@ -31,10 +37,10 @@ type stopping = director.Stopping
 // rated are the faults per packet of a direction, as keepers have them.
 type rated = fault.Rates
 
-func (a actuator) Now() int64        { return a.now() }
-func (a actuator) Events() uint64    { return a.events }
-func (a actuator) Deliver() error    { _, err := a.deliver(); return err }
-func (a actuator) Starting(int) bool { return false } // healthchecks say so
+func (a actuator) Now() int64     { return a.now() }
+func (a actuator) Events() uint64 { return a.events }
+func (a actuator) Deliver() error { _, err := a.deliver(); return err }
+
 // Listening asks the keeper of the node's network.
 func (a actuator) Listening(node int) []int {
 	n := a.nodes[node]
@@ -46,15 +52,9 @@ func (a actuator) Listening(node int) []int {
 	return answer.Ports
 }
 
-func (a actuator) AwaitReady(int, bool)              {}
-func (a actuator) Ask(int, bool) (int, string, bool) { return 0, "", false }
-func (a actuator) Watch(int, int64)                  {}
-func (a actuator) Life(int) director.Life            { return director.Life{Open: true} }
-func (a actuator) Hidden(int) string                 { return "" }
-func (a actuator) Dump(int64, int) *record.Dump      { return nil }
-func (a actuator) Undone(*fault.Action)              {}
-func (a actuator) RoleChanged(string)                {}
-func (a actuator) PowerOn(int)                       {}
+func (a actuator) Undone(*fault.Action) {}
+func (a actuator) RoleChanged(string)   {}
+func (a actuator) PowerOn(int)          {}
 
 func (a actuator) Happen(node, call string, result int64, detail string) uint64 {
 	return a.event(a.now(), node, call, result, detail)

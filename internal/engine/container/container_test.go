@@ -268,6 +268,8 @@ func TestMistakes(t *testing.T) {
 }
 
 // Each kind of fault that needs no module of the kernel is delivered, and observed, in a stack of which a part comes from an image.
+//
+//ci:underway
 func TestFaults(t *testing.T) {
 	if os.Getenv("BLOODHOUND_SOAK") == "" {
 		t.Skip("a minute of real time; BLOODHOUND_SOAK=1 runs it")

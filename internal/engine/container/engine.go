@@ -19,7 +19,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/docker"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -52,12 +51,7 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 	w := &World{ctx: ctx, cancel: cancel, options: o, tape: tape.NewSource(t), started: time.Now(), run: newRun(),
 		happened: make(chan func() error, 10_000), closing: make(chan struct{}),
 		procs: map[int64]*proc{}, rates: map[string]rated{}}
-	var left []world.FaultKind
-	w.spec, left = deliverable(spec)
-	w.spec, _ = fault.AnySpeed(w.spec)
-	if len(left) > 0 {
-		w.outcome.Warnings = append(w.outcome.Warnings, leftOut(left))
-	}
+	w.spec, w.outcome.Warnings = capabilities.Supported(spec)
 	if o.Interrupt != nil {
 		go func() {
 			select {
@@ -140,7 +134,7 @@ func (w *World) boot() (err error) {
 	w.began = time.Now()
 	w.tape.Watch(w.options.Draws)
 	w.tape.Clock(w.now)
-	w.director = setting.New(w.tape, actuator{World: w}, &w.outcome)
+	w.director = setting.New(w.tape, w.actuator(), &w.outcome)
 	return nil
 }
 

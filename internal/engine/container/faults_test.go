@@ -1,6 +1,7 @@
 package container
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -15,26 +16,32 @@ func TestDeliverable(t *testing.T) {
 		{Kind: "pause", RatePPM: 1, ByUser: true, Trigger: world.Trigger{Moment: world.AfterReply}}, {Kind: "restart", RatePPM: 1,
 			Trigger: world.Trigger{Moment: world.InRecovery}},
 	}, DiskSpeed: "hdd"}}
-	own, left := deliverable(spec)
-	if got := world.FaultNames(left); got != "fsync_fail, power_loss, crash, clock_skew, pause, restart" {
+	own, warnings := capabilities.Supported(spec)
+	if got := strings.Join(warnings, "\n"); !strings.Contains(got, "cannot: fsync_fail, power_loss, clock_skew;") ||
+		!strings.Contains(got, "no faults at what programs do") {
 		t.Errorf("left out: %s", got)
 	}
 	if own.Faults.Rules[0].RatePPM != 1 || own.Faults.Rules[1].RatePPM != 0 || spec.Faults.Rules[1].RatePPM != 1 ||
 		len(own.Faults.Rules) != len(spec.Faults.Rules) {
 		t.Errorf("%+v of %+v", own.Faults.Rules, spec.Faults.Rules)
 	}
-	all := undeliverable(spec)
-	if len(all) != 4 || all[0].Name != "fsync_fail" || all[1].Name != "crash" || all[2].Name != "pause" ||
+	for _, i := range []int{2, 3, 4, 6, 7} {
+		if own.Faults.Rules[i].RatePPM != 0 {
+			t.Errorf("rule %d is not left out", i)
+		}
+	}
+	all := capabilities.Validate(spec)
+	if len(all) != 4 || all[0].Name != "fsync_fail" || all[1].Name != "write" || all[2].Name != "pause" ||
 		all[3].Name != world.DiskSpeedKey || all[0].Remedy == "" {
 		t.Errorf("%+v", all)
 	}
-	if spec.Faults.Mode = world.Harsh; len(undeliverable(spec)) != 3 {
+	if spec.Faults.Mode = world.Harsh; len(capabilities.Validate(spec)) != 3 {
 		t.Error("the speeds of disks of a preset are refused")
 	}
-	if spec.Faults.Enabled = false; len(undeliverable(spec)) != 0 {
+	if spec.Faults.Enabled = false; len(capabilities.Validate(spec)) != 0 {
 		t.Error("faults that are off are refused")
 	}
-	for kind := range delivery {
+	for kind := range capabilities.Faults {
 		if !fault.Known(kind) {
 			t.Errorf("there is no kind %s", kind)
 		}

@@ -404,7 +404,7 @@ func (w *World) able() error {
 	needs := map[string]bool{}
 	for i := range w.spec.Faults.Rules {
 		if r := &w.spec.Faults.Rules[i]; w.spec.Faults.Enabled && r.RatePPM > 0 {
-			for _, need := range delivery[r.Kind] {
+			for _, need := range capabilities.Faults[r.Kind].Features {
 				needs[need] = true
 			}
 		}
@@ -426,7 +426,7 @@ func (w *World) able() error {
 		if r.RatePPM == 0 {
 			continue
 		}
-		for _, need := range delivery[r.Kind] {
+		for _, need := range capabilities.Faults[r.Kind].Features {
 			why, ok := lacks[need]
 			switch {
 			case ok && r.ByUser:
@@ -438,7 +438,7 @@ func (w *World) able() error {
 		}
 	}
 	if len(left) > 0 {
-		w.outcome.Warnings = append(w.outcome.Warnings, leftOut(slices.Compact(left)))
+		w.outcome.Warnings = append(w.outcome.Warnings, capabilities.LeftOut(slices.Compact(left)))
 	}
 	return nil
 }

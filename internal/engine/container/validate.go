@@ -14,7 +14,7 @@ import (
 
 // Validate finds what a Spec asks for and this engine cannot do, and reports whether a daemon answers.
 func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
-	all := undeliverable(spec)
+	all := capabilities.Validate(spec)
 	w := &World{spec: spec, options: o}
 	static := !w.needsLibraries()
 	for i := range spec.Nodes {
@@ -83,7 +83,7 @@ func aims(r *world.FaultRule, node string) bool {
 
 // Refuses names the first part of a Spec that this engine cannot have, and is empty if there is none.
 func Refuses(spec *world.Spec) string {
-	if all := undeliverable(spec); len(all) > 0 {
+	if all := capabilities.Validate(spec); len(all) > 0 {
 		return all[0].Problem
 	}
 	return ""

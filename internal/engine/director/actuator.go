@@ -6,11 +6,23 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Actuator is what an engine does for a Director. Nodes go by their places in the Spec, processes by numbers that the engine gives.
-// What its acts bring about reaches the Director later, by its inputs, unless an act says otherwise.
+// Actuator acts for a Director. Nodes go by their places in the Spec, processes by numbers that the engine gives. An engine that
+// lacks a part embeds Unable, or Blind for what it cannot see.
 type Actuator interface {
+	Trace
+	Programs
+	Readiness
+	Nodes
+	Memory
 	fault.Acts
+	Rates
+	Probes
+	Inspection
+	Reports
+}
 
+// Trace is the order of events of a run.
+type Trace interface {
 	// Now is the virtual time in ns, and Events the number of the last event.
 	Now() int64
 	Events() uint64
@@ -18,7 +30,10 @@ type Actuator interface {
 	Happen(node, call string, result int64, detail string) uint64
 	// Deliver hands over what has happened that the Director does not know yet.
 	Deliver() error
+}
 
+// Programs starts and ends programs.
+type Programs interface {
 	// Launch starts a program. An error of type StartError is the program's, any other one ends the run.
 	Launch(l *Launch) (proc int64, err error)
 	// Alive reports whether a process runs, and Running lists the tags of those that do on a node.
@@ -27,15 +42,21 @@ type Actuator interface {
 	// Kill ends a process, and KillTagged all that were started by a job.
 	Kill(proc int64)
 	KillTagged(tag int64)
+}
+
+// Readiness tells when the programs of a node serve others.
+type Readiness interface {
 	// Starting reports whether a main process is still at its first work, where the engine can say so without a healthcheck.
 	Starting(node int) bool
-
 	// AwaitReady has the engine report when programs of a node begin to listen, and its first answer to a client (Listens, AnsweredClient),
 	// from the start of its main process on, or no longer. An engine that does not see them as they happen reports nothing, and Listening
 	// gives the TCP ports on which programs of a node listen now and that other nodes can reach.
 	AwaitReady(node int, on bool)
 	Listening(node int) (ports []int)
+}
 
+// Nodes ends, stops and pauses whole nodes.
+type Nodes interface {
 	// KillNode ends the programs of a node by a fault, or, if it is nil, as the main process takes them along. LosePower ends them
 	// and takes what its disk has not made durable, of which streams of the tape say how much; PowerOn lets the disk be used again.
 	KillNode(node int, by *fault.Action)
@@ -48,22 +69,35 @@ type Actuator interface {
 	// Pause stops the threads of a node. Resume lets them continue, and reports whether one of them would have run meanwhile.
 	Pause(node, id int)
 	Resume(node, id int) (late bool)
+	// Restarts notes that the node will start again because of a fault.
+	Restarts(node, id int)
+}
+
+// Memory takes memory from nodes.
+type Memory interface {
 	// Leak takes the memory of a node away from one moment to another, and EndLeak gives it back. KillLargest kills the largest process
 	// of the node.
 	Leak(node, id int, fromNs, toNs int64)
 	EndLeak(node int)
 	KillLargest(node, id int) (Killed, bool)
-	// Restarts notes that the node will start again because of a fault.
-	Restarts(node, id int)
+}
 
+// Rates follows the faults that packets and calls suffer at a rate.
+type Rates interface {
 	// Rates says that what packets and calls on disks suffer has changed (Director.Packet, Director.Calls).
 	Rates()
+}
 
+// Probes asks the checks of a world.
+type Probes interface {
 	// Ask makes a check without a process, where the engine can; the answer is there at once.
 	Ask(property int, end bool) (code int, text string, ok bool)
 	// Order writes a line to the prober, and reports whether it takes one.
 	Order(proc int64, line []byte) bool
+}
 
+// Inspection looks at programs from outside.
+type Inspection interface {
 	// Watch begins the life of a main process, whose calls Life sums up; tag 0 ends that.
 	Watch(node int, tag int64)
 	Life(node int) Life
@@ -71,8 +105,10 @@ type Actuator interface {
 	Hidden(node int) string
 	// Dump takes the core file of a process that a signal has ended, or nil.
 	Dump(proc int64, signal int) *record.Dump
+}
 
-	// Injected, Undone, RoleChanged and Logged report what the Director has done or learned.
+// Reports hears what the Director has done or learned.
+type Reports interface {
 	Injected(a *fault.Action)
 	Undone(a *fault.Action)
 	RoleChanged(node string)

@@ -347,6 +347,8 @@ func TestScenarios(t *testing.T) {
 }
 
 // What directs a world can be copied: there is no function, channel or interface in it.
+//
+//ci:series
 func TestStateIsData(t *testing.T) {
 	if flaws := clone.Flaws(reflect.TypeFor[State]()); len(flaws) > 0 {
 		t.Errorf("no data: %v", flaws)

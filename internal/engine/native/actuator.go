@@ -22,7 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// actuator does what the Director of a World decides.
+// actuator acts for the Director of a World.
 type actuator struct{ w *World }
 
 func (a actuator) k() *kernel.Kernel                 { return a.w.kernel }

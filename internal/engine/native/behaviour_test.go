@@ -83,6 +83,7 @@ func texts(list []coverage.Feature) []string {
 	return all
 }
 
+//ci:series
 func TestBehaviourIsAFunctionOfTheRun(t *testing.T) {
 	a, b, off := behave(t, 1, true), behave(t, 1, true), behave(t, 1, false)
 	if !slices.Equal(a.Reached, b.Reached) {
@@ -104,6 +105,7 @@ func TestBehaviourIsAFunctionOfTheRun(t *testing.T) {
 	}
 }
 
+//ci:series
 func TestBehaviour(t *testing.T) {
 	all := map[string]bool{}
 	for seed := range uint64(5) {
@@ -150,6 +152,8 @@ func TestBehaviour(t *testing.T) {
 }
 
 // Faults per call are not listed as injections, and still meet injections.
+//
+//ci:underway
 func TestFaultsPerCallMeetInjections(t *testing.T) {
 	needs.Program(t, "python3")
 	spec := chatty()

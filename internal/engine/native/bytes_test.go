@@ -90,6 +90,8 @@ func printedOf(t *testing.T, spec *world.Spec, seed uint64, options engine.Optio
 }
 
 // A program reads its constants as its file has them, whatever the engine has put into its code, and what the processor would draw comes from the tape.
+//
+//ci:series
 func TestConstantsAreNotChanged(t *testing.T) {
 	needCompiler(t)
 	for layout := range layouts {
@@ -117,6 +119,8 @@ func TestConstantsAreNotChanged(t *testing.T) {
 }
 
 // A program that reads its own code makes another run when the engine marks instructions in another way, and only then.
+//
+//ci:series
 func TestContrastShowsWhoReadsItsCode(t *testing.T) {
 	needCompiler(t)
 	for _, layout := range []string{"separate", "noseparate static"} {
@@ -142,6 +146,8 @@ func TestContrastShowsWhoReadsItsCode(t *testing.T) {
 }
 
 // Code that no table lists is found as control comes to it.
+//
+//ci:series
 func TestChanceInUnlistedCode(t *testing.T) {
 	needCompiler(t)
 	for _, layout := range []string{"noseparate static", "no sections", "no sections static"} {

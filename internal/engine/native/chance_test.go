@@ -16,6 +16,8 @@ import (
 
 // Each program of testdata/leaks shows one source of chance. Two runs of one tape must show the same, or say that they
 // cannot be repeated.
+//
+//ci:series
 func TestChanceIsOnTheTape(t *testing.T) {
 	// What a tape decides must change with its seed.
 	seeded := map[string]bool{"at_random": true, "getrandom": true, "urandom": true, "threads": true, "rdrand_bare": true, "trapped": true}
@@ -95,6 +97,8 @@ void _start(void) {
 }
 
 // Where x87 executed its last instruction looks the same whether the machine's kernel has switched threads since or not.
+//
+//ci:series
 func TestPointersOfX87DoNotShowSwitches(t *testing.T) {
 	needCompiler(t)
 	for _, flags := range [][]string{nil, {"-static"}} {
@@ -113,6 +117,8 @@ func TestPointersOfX87DoNotShowSwitches(t *testing.T) {
 
 // Which parts of the processor's state count as in use changes with each switch of the real kernel: many runs, with all CPUs busy, must
 // show the same.
+//
+//ci:underway
 func TestStateInUseRepeats(t *testing.T) {
 	needCompiler(t)
 	runs := 6

@@ -14,6 +14,8 @@ import (
 )
 
 // The outcome has the changes of files around a fault: calls in a row as one, what the fault did, and what was renamed and removed.
+//
+//ci:underway
 func TestChangesOfFilesAroundAFault(t *testing.T) {
 	const program = `import os, time
 time.sleep(1)
@@ -51,6 +53,8 @@ time.sleep(100)
 }
 
 // Without a fault, nothing but the latest removals is kept.
+//
+//ci:underway
 func TestChangesOfFilesWithoutAFault(t *testing.T) {
 	const program = "import os\nfor i in range(100):\n  open('/f%d' % i, 'w').write('x')\n  os.unlink('/f%d' % i)\nimport time; time.sleep(100)\n"
 	_, _, out := play(t, pairUnder(program, idle, nil))
@@ -65,6 +69,8 @@ func TestChangesOfFilesWithoutAFault(t *testing.T) {
 }
 
 // What a power loss takes from a file is a change of it.
+//
+//ci:underway
 func TestWhatAPowerLossTakesIsAChange(t *testing.T) {
 	spec := alone(t, "retry.py", world.FaultRule{Kind: "fsync_fail", RatePPM: 600_000, Targets: []string{"n1"}},
 		world.FaultRule{Kind: "power_loss", RatePPM: 20_000, MinNs: 20e6, MaxNs: 50e6, Targets: []string{"n1"}})

@@ -80,6 +80,8 @@ func countBlocks(hits []blocks.Hits, path string) int {
 
 // The programs that try all that the engine offers do the same with breakpoints in them, and so do the C library and the
 // loader, whose every block is watched too.
+//
+//ci:series
 func TestBreakpointsDoNotMoveWorlds(t *testing.T) {
 	eachProgram(t, "compat", func(t *testing.T, name, source string) {
 		program := compile(t, source)
@@ -102,6 +104,8 @@ func TestBreakpointsDoNotMoveWorlds(t *testing.T) {
 }
 
 // A block that begins with an instruction of chance has two breakpoints in one place.
+//
+//ci:series
 func TestBreakpointsAtInstructionsOfChance(t *testing.T) {
 	needCompiler(t)
 	for _, name := range []string{"trapped", "xinuse", "rdrand_bare"} {
@@ -114,6 +118,7 @@ func TestBreakpointsAtInstructionsOfChance(t *testing.T) {
 	}
 }
 
+//ci:series
 func TestBreakpointsDoNotMoveGo(t *testing.T) {
 	folders, err := filepath.Glob("testdata/compat/go/*")
 	if err != nil || len(folders) == 0 {
@@ -137,6 +142,7 @@ func TestBreakpointsDoNotMoveGo(t *testing.T) {
 	}
 }
 
+//ci:series
 func TestBreakpointsDoNotMoveSpinLoops(t *testing.T) {
 	eachProgram(t, "spinloops", func(t *testing.T, name, source string) {
 		spec := aloneSpec(compile(t, source))
@@ -146,6 +152,8 @@ func TestBreakpointsDoNotMoveSpinLoops(t *testing.T) {
 }
 
 // Programs with breakpoints of their own, and programs that write to their own code.
+//
+//ci:underway
 func TestBreakpointsBesideThoseOfPrograms(t *testing.T) {
 	wants := map[string][]string{
 		"trap":  {"traps 1", "traps 2", "traps 3", "quiet 2", "blocked 1", "handler 1", "handler 1", "traps 4, quiet 21", "signal 5", "signal 5", "traps 5"},
@@ -218,6 +226,7 @@ func build(t *testing.T, compiler, name, source string, flags ...string) string 
 	return to
 }
 
+//ci:series
 func TestBreakpointsDoNotMoveCPlusPlusAndRust(t *testing.T) {
 	t.Run("c++", func(t *testing.T) {
 		const source = `#include <iostream>
@@ -257,6 +266,8 @@ fn main() {
 
 // The blocks of a Java machine lie in a library of half a million of them, which handles signals and has threads of its own, and
 // the programs that it compiles lie beside them.
+//
+//ci:series
 func TestBreakpointsDoNotMoveJava(t *testing.T) {
 	if testing.Short() {
 		t.Skip("four runs of a Java machine")

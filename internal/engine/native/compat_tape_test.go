@@ -11,6 +11,8 @@ import (
 
 // What the programs of testdata/compat see must not depend on the schedule: each tape gives the same transcript, and the
 // same tape gives the same trace. BLOODHOUND_SOAK asks for many tapes.
+//
+//ci:series
 func TestCompatOnAnyTape(t *testing.T) {
 	seeds := uint64(3)
 	if os.Getenv("BLOODHOUND_SOAK") != "" {

@@ -78,6 +78,8 @@ func (u units) String() string {
 
 // Programs that count by themselves, by go build -cover, report what they ran, in whatever way they end: the same as Go's own
 // tool reports where they end well.
+//
+//ci:underway
 func TestGoCover(t *testing.T) {
 	for name, flags := range map[string][]string{"plain": nil, "stripped": {"-ldflags=-s -w", "-covermode=atomic"},
 		"position-independent": {"-buildmode=pie", "-ldflags=-s -w", "-covermode=count"}} {

@@ -14,6 +14,8 @@ import (
 )
 
 // Threads that wait or compute without a system call do so under a debugger, too, with a breakpoint in their program and single steps on the way.
+//
+//ci:series
 func TestADebuggerLetsThreadsSpin(t *testing.T) {
 	soak := os.Getenv("BLOODHOUND_SOAK") != ""
 	eachProgram(t, "spinloops", func(t *testing.T, name, source string) {

@@ -49,6 +49,8 @@ func debuggedBusy(t *testing.T, reference string) (spec *world.Spec, want *recor
 
 // A debugger that stops a thread at the beginnings of turns, steps it there, sets breakpoints where it has been, and copies the world in the
 // midst of turns, changes nothing: the world and its copies end as a run without a debugger does.
+//
+//ci:series
 func TestADebuggerChangesNothing(t *testing.T) {
 	for _, reference := range []string{"", "yes"} {
 		t.Run("reference "+reference, func(t *testing.T) {
@@ -106,6 +108,8 @@ func TestADebuggerChangesNothing(t *testing.T) {
 }
 
 // A debugger that writes chance into registers and memory spoils the copy that it writes to, and neither the engine nor the world that was copied.
+//
+//ci:series
 func TestADebuggerWritesChance(t *testing.T) {
 	rounds := 5
 	if os.Getenv("BLOODHOUND_SOAK") != "" {

@@ -30,6 +30,8 @@ time.sleep(1000)
 `
 
 // The call create is an open that asks for a file to be made, and msync has the names of the files that are mapped.
+//
+//ci:underway
 func TestFaultsAtCreatesAndMaps(t *testing.T) {
 	for rule, want := range map[string]string{
 		"disk_full on n1 at create of *.db for 5s max 1":           "begin []\nNo space left on device\nNo space left on device\nNo such file or directory\n",
@@ -56,6 +58,8 @@ func TestFaultsAtCreatesAndMaps(t *testing.T) {
 }
 
 // A run is the same with derived rules that its tape does not turn on, and a run with one that it does turn on repeats.
+//
+//ci:series
 func TestDerivedRulesKeepRuns(t *testing.T) {
 	plain := kept(t, "pause on n1 rate 0.02 for 100ms..500ms", "crash on n1 rate 0.004 for 100ms..500ms",
 		"power_loss on n1 rate 0.002 for 100ms..500ms", "disk_full on n1 rate 0.002 for 100ms..500ms")

@@ -149,6 +149,8 @@ func main() { os.Exit((&table{}).find(1)) }
 
 // A program that a fatal signal ends leaves its stacks with names and lines, its registers and a core file, from which gdb reports the same.
 // The whole report repeats, in both ways of interception, and asking for it changes no trace.
+//
+//ci:later
 func TestDumps(t *testing.T) {
 	needs.Program(t, "gdb")
 	made := ""

@@ -110,6 +110,8 @@ func linked(t *testing.T, source string) string {
 }
 
 // What a process reports beyond the limits is named with the reason, and the rest counts.
+//
+//ci:underway
 func TestEdgesBeyondTheLimits(t *testing.T) {
 	program := linked(t, "testdata/edges/limits.c")
 	for mode, want := range map[string][]string{
@@ -146,6 +148,8 @@ func TestEdgesBeyondTheLimits(t *testing.T) {
 
 // Modules that notify edges by number have them named by the file of symbols, where there is one. What an SDK says by the library
 // is what it says by the file.
+//
+//ci:underway
 func TestNotifiedEdges(t *testing.T) {
 	program := linked(t, "testdata/edges/notify.c")
 	symbols, err := os.ReadFile("testdata/edges/notify.sym.tsv")

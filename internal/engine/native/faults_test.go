@@ -143,6 +143,8 @@ func lines(t *testing.T, spec *world.Spec, kind world.FaultKind) (string, fault.
 
 // Each kind of fault is seen by a real program, and the ledger knows. Where the fault affects a node that no node talks
 // to, no program sees anything, and the ledger knows that, too.
+//
+//ci:later
 func TestFaultsAreSeen(t *testing.T) {
 	for _, c := range []struct {
 		kind           world.FaultKind

@@ -23,6 +23,8 @@ import (
 )
 
 // Calls made at random break neither the engine nor the machine, and what they do repeats, under both ways of interception.
+//
+//ci:series
 func TestRandomCalls(t *testing.T) {
 	needCompiler(t)
 	program := compile(t, filepath.Join("testdata", "fuzz", "calls.c"), "-static")
@@ -109,6 +111,8 @@ func TestGrammarKnowsHandlers(t *testing.T) {
 // Each call with its arguments at their limits, and with arguments that make it succeed, in states that other calls have made. The
 // engine answers all of them in bounded memory, and two runs of one tape are equal, now and then also one of the reference. With
 // BLOODHOUND_SOAK there are ten million calls, and each kind of call must succeed at least once.
+//
+//ci:series
 func TestGrammarOfCalls(t *testing.T) {
 	needCompiler(t)
 	program := compileGrammar(t)

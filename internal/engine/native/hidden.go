@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -76,7 +77,7 @@ func (w *World) hidden(node int) string {
 			continue
 		}
 		env := *w.kernel.TreeEnv(w.kernel.Nodes[node])
-		if _, e := w.kernel.Nodes[node].FS.Walk(&env, w.kernel.Nodes[node].FS.Root(), name, true); e != fs.ENOENT { // it has been made meanwhile
+		if _, e := w.kernel.Nodes[node].FS.Walk(&env, w.kernel.Nodes[node].FS.Root(), name, true); e != errno.ENOENT { // it has been made meanwhile
 			continue
 		}
 		remedy := "put it into the project's folder"

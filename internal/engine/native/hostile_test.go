@@ -14,6 +14,9 @@ import (
 // The programs of testdata/hostile mean no good, or break at once. Each run of one comes to an end with a clear word: lines
 // "want: REGEXP" of its comment say what its report must hold, and a line "computes" that it takes long without a system call. It
 // leaves no process and no file behind. They are dangerous outside a world: the test never runs them there.
+//
+//ci:later memory
+//ci:underway
 func TestHostilePrograms(t *testing.T) {
 	eachProgram(t, "hostile", func(t *testing.T, _, source string) {
 		text, err := os.ReadFile(source)

@@ -49,6 +49,8 @@ var insiderWays = []struct {
 
 // Programs of someone who has read the engine's code get nothing that is not on the tape, or their runs are not called reproducible; they see
 // nothing of what the engine has changed, end within the limits, and leave nothing behind.
+//
+//ci:underway
 func TestInsiders(t *testing.T) {
 	needCompiler(t)
 	program := compile(t, "testdata/ways/insider.c")

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
@@ -78,7 +79,7 @@ func (r *fileReader) Read(p []byte) (int, error) {
 	n, e := r.state.ReadAt(r.env, r.id, p, r.off)
 	r.off += int64(n)
 	switch {
-	case e != fs.OK:
+	case e != errno.OK:
 		return n, e
 	case n == 0 && len(p) > 0:
 		return 0, io.EOF

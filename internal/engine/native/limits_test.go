@@ -51,6 +51,8 @@ func taken(t *testing.T, spec *world.Spec, options engine.Options) (log []string
 }
 
 // A world takes little more of the machine's memory than it may, in whatever way its programs ask for it.
+//
+//ci:underway
 func TestWorldMemoryBinds(t *testing.T) {
 	const mib = 1 << 20
 	program := compile(t, "testdata/limits/take.c")
@@ -70,6 +72,8 @@ func TestWorldMemoryBinds(t *testing.T) {
 }
 
 // A node's limit of memory binds before the world has taken four times as much.
+//
+//ci:underway
 func TestNodeMemoryBindsInOneCall(t *testing.T) {
 	const mib = 1 << 20
 	program := compile(t, "testdata/limits/take.c")

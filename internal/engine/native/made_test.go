@@ -12,6 +12,8 @@ import (
 
 // A program that makes code with an instruction of chance cannot be repeated, whether it ends by itself or with the run, and the run says
 // so. One that makes other code can.
+//
+//ci:underway
 func TestMadeCodeIsLookedThrough(t *testing.T) {
 	needCompiler(t)
 	const source = `
@@ -64,6 +66,8 @@ int main(int argc, char **argv) {
 }
 
 // There are many ways to memory that a program fills and executes, and one reason why the run cannot be repeated.
+//
+//ci:underway
 func TestEveryWayToMadeCode(t *testing.T) {
 	needCompiler(t)
 	const source = `

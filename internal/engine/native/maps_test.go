@@ -9,6 +9,8 @@ import (
 
 // /proc/self/maps and smaps show what is mapped where it is now: files that have moved, in part gone, or split keep their names, and what
 // comes to the place of another has not its name. A futex in a shared map is the same word wherever it is mapped.
+//
+//ci:underway
 func TestMapsThatMove(t *testing.T) {
 	const script = pythonPrelude + `
 import mmap

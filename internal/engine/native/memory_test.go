@@ -27,6 +27,8 @@ func bounded(t *testing.T, bytes int64, script string) *world.Spec {
 
 // A program that takes more memory than its node has is killed, at the same event in each run; one that takes less is not.
 // Memory counts however a process got it, and only while some process holds it.
+//
+//ci:underway
 func TestMemoryLimit(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
@@ -87,6 +89,8 @@ func TestMemoryLimit(t *testing.T) {
 
 // Who dies by a limit of memory is the largest, unless a score says otherwise; its parent sees SIGKILL, and a main process
 // starts again as its node's policy says.
+//
+//ci:underway
 func TestMemoryLimitKillsTheLargest(t *testing.T) {
 	const script = `
 import os, time
@@ -124,6 +128,8 @@ os.kill(small, 9); os.kill(large, 9)
 }
 
 // A Java machine takes its heap from the memory that its node has.
+//
+//ci:underway
 func TestMemoryLimitOfJava(t *testing.T) {
 	java := needs.Program(t, "java")
 	if real, err := filepath.EvalSymlinks(java); err == nil {

@@ -45,6 +45,8 @@ func kept(t *testing.T, rules ...string) *world.Spec {
 }
 
 // A power loss right after a reply loses what was acknowledged and not synchronised, and nothing that was synchronised.
+//
+//ci:underway
 func TestFaultsAfterReplies(t *testing.T) {
 	for _, c := range []struct{ rule, asks, keeps string }{
 		{"power_loss on n1 after reply for 500ms max 1", "1 ok\n2 ok\n3 ok\n4 ok\n", "has \nhas \n"},
@@ -74,6 +76,8 @@ func TestFaultsAfterReplies(t *testing.T) {
 
 // A fault after a call finds its effect done and the program not yet on its way; one between two calls finds the first done and the
 // second not; one during an fsync finds some of its bytes on the disk.
+//
+//ci:underway
 func TestFaultsAfterDuringAndBetweenCalls(t *testing.T) {
 	const replacer = `import os, time
 print('begin', sorted(n for n in os.listdir('/data')), flush=True)
@@ -121,6 +125,8 @@ time.sleep(1000)
 }
 
 // An msync makes the pages durable that it names, and no others.
+//
+//ci:underway
 func TestPowerLossAfterMsync(t *testing.T) {
 	const mapper = `import mmap, os, time
 page = 4096
@@ -160,6 +166,8 @@ time.sleep(1000)
 }
 
 // A fault in recovery strikes a node that has just started again; a majority goes down at one moment; what is large is found on its way.
+//
+//ci:underway
 func TestFaultsInRecoveryAndTransfer(t *testing.T) {
 	const starter = `import time
 print('begin', flush=True)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
@@ -115,7 +116,8 @@ func (w *World) nameFiles(node *kernel.Node) error {
 // serve puts files of the engine's own into a node's tree.
 func (w *World) serve(node *kernel.Node, files [][2]string) error {
 	for _, f := range files {
-		if e := node.FS.Inject(w.kernel.TreeEnv(node), f[0], []byte(f[1])); e != fs.OK && !(e == fs.EBUSY && f[0] == voidstarPath) { // a volume is in its place
+		e := node.FS.Inject(w.kernel.TreeEnv(node), f[0], []byte(f[1]))
+		if e != errno.OK && !(e == errno.EBUSY && f[0] == voidstarPath) { // a volume is in its place
 			return fmt.Errorf("%s: %w", f[0], e)
 		}
 	}
@@ -144,7 +146,7 @@ func (w *World) inheritVolumes(i int) error {
 		source, target := k.Nodes[from], k.Nodes[i]
 		fromEnv, env := *k.TreeEnv(source), *k.TreeEnv(target)
 		empty, e := target.FS.CopyVolume(&env, v.Target, source.FS, &fromEnv, w.spec.Nodes[from].Volumes[there].Target)
-		if e != fs.OK {
+		if e != errno.OK {
 			return fmt.Errorf("node %s: volume %s of node %s: %w", n.Name, v.Source, v.From, e)
 		}
 		if empty {
@@ -221,7 +223,7 @@ func (w *World) readFile(id kernel.NodeID, path string) string {
 	node := w.kernel.Nodes[id]
 	env := w.kernel.TreeEnv(node)
 	p, e := node.FS.Walk(env, node.FS.Root(), path, true)
-	if e != fs.OK || p.Inode == 0 {
+	if e != errno.OK || p.Inode == 0 {
 		return ""
 	}
 	b := make([]byte, min(node.FS.Size(p.Inode), 1<<20))

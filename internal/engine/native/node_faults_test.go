@@ -78,6 +78,8 @@ func entryOf(out *record.Outcome, kind world.FaultKind) fault.Entry {
 
 // Each kind of fault of disks, memory and clocks is seen by a real program, and the ledger knows. Where it affects a node
 // whose program does nothing, no program sees anything, and the ledger knows that, too.
+//
+//ci:later
 func TestNodeFaultsAreSeen(t *testing.T) {
 	for _, c := range []struct {
 		rule    world.FaultRule
@@ -242,6 +244,8 @@ func TestFailedReadsOfMaps(t *testing.T) {
 
 // A clock that drifts runs at another rate and comes back: CLOCK_REALTIME to the time of day, CLOCK_MONOTONIC to its rate
 // without a step. The log's stamps are the time of the world.
+//
+//ci:underway
 func TestClockDrift(t *testing.T) {
 	const least, most = 50e6, 200e6
 	spec := alone(t, "drift.py", world.FaultRule{Kind: "clock_drift", RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Least: least,
@@ -292,6 +296,8 @@ func TestClockDrift(t *testing.T) {
 }
 
 // Timers of CLOCK_REALTIME follow it when it jumps, those of a duration do not, and TFD_TIMER_CANCEL_ON_SET reports the jump.
+//
+//ci:underway
 func TestTimersFollowTheClock(t *testing.T) {
 	run := func(rules ...world.FaultRule) (map[string]int, *record.Outcome) {
 		said, out := told(t, alone(t, "timers.c", rules...))
@@ -370,6 +376,8 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 // A main process that ends is started again as the node's policy says, and after a crash whatever it says.
+//
+//ci:underway
 func TestRestartPolicies(t *testing.T) {
 	for _, c := range []struct {
 		policy world.Restart

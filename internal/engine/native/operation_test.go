@@ -15,6 +15,8 @@ import (
 
 // A fault in an operation strikes the node that the driver names, soon after an operation of the kind has begun and after no other. The operations are
 // moments of the run.
+//
+//ci:underway
 func TestFaultInAnOperation(t *testing.T) {
 	const (
 		busy = `import time

@@ -31,6 +31,8 @@ while True:
 
 // Whatever becomes of the prober, a probe that it has not answered is no evidence, and the run repeats. What it answers belongs to
 // the check that it was asked.
+//
+//ci:later
 func TestProberIsNotTrusted(t *testing.T) {
 	fine := "say(o, 0, o['check']['endpoint'] + ' is fine')"
 	for name, c := range map[string]struct {

@@ -13,6 +13,8 @@ import (
 
 // Checks run in their interval, and soon after each fault has begun or ended; a liveness property proves itself from the
 // start on.
+//
+//ci:underway
 func TestProbesFollowFaults(t *testing.T) {
 	const interval = int64(3e9)
 	spec := ruled(t, idle, idle, "crash on n1 rate 0.02 for 200ms..400ms")
@@ -57,6 +59,8 @@ func TestProbesFollowFaults(t *testing.T) {
 
 // A check that computes without end is broken off once, whether it waits in a spin loop or counts, itself or in a program that
 // it has started or left behind; it costs the others nothing, and the run repeats.
+//
+//ci:later
 func TestProbesThatSpin(t *testing.T) {
 	for name, script := range map[string]string{
 		"circle": "while :; do :; done", "count": "i=0; while :; do i=$((i+1)); done", "child": "sh -c 'while :; do :; done'; exit 0",

@@ -19,6 +19,8 @@ time.sleep(1000)
 `
 
 // Lines of programs, and events of an SDK, report declared jobs.
+//
+//ci:underway
 func TestJobsAreSeen(t *testing.T) {
 	spec := ruled(t, worker, idle, "pause on n2 rate 0.001")
 	spec.Properties = []world.Property{{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck,

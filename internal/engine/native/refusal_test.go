@@ -84,6 +84,8 @@ var leaversInPython = []leaver{
 }
 
 // A program that ends because the engine refused a call is not to blame; one that went on without the call, and ended later, is.
+//
+//ci:underway
 func TestRefusals(t *testing.T) {
 	judge := func(t *testing.T, l *leaver, spec *world.Spec) {
 		_, out := run(t, spec, 1)

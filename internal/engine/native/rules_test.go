@@ -71,6 +71,8 @@ time.sleep(1000)
 `
 
 // A rule injects as a program enters a system call on a file, and the call has no effect any more.
+//
+//ci:underway
 func TestFaultsAtCalls(t *testing.T) {
 	whole := "begin\nwrite /a.log\nsynced /a.log\nwrite /a.wal\nsynced /a.wal\nrenamed\n"
 	for _, c := range []struct{ rule, want string }{
@@ -95,6 +97,8 @@ func TestFaultsAtCalls(t *testing.T) {
 }
 
 // A rule injects at a call with two paths whichever of them it names, also where a path starts at a folder.
+//
+//ci:underway
 func TestFaultsAtCallsWithTwoPaths(t *testing.T) {
 	const linker = `import os, time
 print('begin', flush=True)
@@ -132,6 +136,8 @@ const (
 )
 
 // Rules ask for the roles of nodes, which logs or programs report.
+//
+//ci:underway
 func TestFaultsAskForRoles(t *testing.T) {
 	injectedAt := func(out *record.Outcome) (targets []string) {
 		for _, s := range out.Ledger.Injections {

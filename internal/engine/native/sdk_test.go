@@ -48,6 +48,8 @@ func sdkPrograms(t *testing.T) map[string][]string {
 }
 
 // Assertions that a program carries are properties without any configuration.
+//
+//ci:underway
 func TestSDK(t *testing.T) {
 	for name, argv := range sdkPrograms(t) {
 		for _, broken := range []bool{false, true} {
@@ -151,6 +153,8 @@ func TestSetupWaitsForPrograms(t *testing.T) {
 }
 
 // A line counts when it was written, in one piece or several, by whatever process; what was cut by a kill does not.
+//
+//ci:underway
 func TestSDKLines(t *testing.T) {
 	spec := aloneSpec("/bin/sh", "-c", `exec 3>$ANTITHESIS_SDK_LOCAL_OUTPUT; printf '{"one":' >&3; sleep 1; printf '1}\n{"two":2}\n{"thr' >&3; (printf 'ee":3}\n' >&3)
 		: >$ANTITHESIS_SDK_LOCAL_OUTPUT; echo '{"four":4}' >>$ANTITHESIS_SDK_LOCAL_OUTPUT; echo 'no json' >&3; printf '{"five":5}' >&3; exec 3>&-
@@ -171,6 +175,8 @@ func TestSDKLines(t *testing.T) {
 
 // The last line of a program counts without its end where it is whole: the program lives on, ends, breaks down or is
 // killed. A warning reports a line that is cut.
+//
+//ci:underway
 func TestSDKLinesWithoutEnd(t *testing.T) {
 	for _, end := range []string{"sleep 99", "exit 0", "exit 3", "kill -9 $$", "exec 3>&-; sleep 99"} {
 		for _, c := range []struct {

@@ -14,6 +14,8 @@ import (
 
 // Threads that wait without a system call are cut where the engine cannot measure how long they waited, and threads that compute
 // for long are not cut: the runs repeat.
+//
+//ci:series
 func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 	wants := map[string]struct {
 		shown  []string

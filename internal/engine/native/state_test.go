@@ -95,6 +95,8 @@ func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at f
 
 // The state of a whole world is plain data: at 100 stops a run continues with a copy of the state as if nothing had happened, whatever
 // is recorded of the run; and what was copied stays as it was while the copy runs on.
+//
+//ci:series
 func TestStateIsData(t *testing.T) {
 	spec := busy()
 	options := engine.Options{Behaviour: true, Draws: []string{"**"}, Dumps: t.TempDir(), Code: &code.Watch{Choice: code.Choice{"*"}}}

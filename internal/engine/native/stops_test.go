@@ -43,6 +43,8 @@ func stopOf(t *testing.T, program string, change func(n *world.Node)) *world.Spe
 // An orderly restart signals the main process to stop, by the node's signal and from outside; it is awaited for the grace
 // period, then all processes are killed. Files stay. The node is down for the fault's duration from then on. None of this
 // is an unexpected exit.
+//
+//ci:underway
 func TestRestartInOrder(t *testing.T) {
 	const wait = "\nwhile True: time.sleep(0.05)\n"
 	handler := "signal.signal(signal.%s, stop)" + wait
@@ -135,6 +137,8 @@ func TestBreakingWhileStopping(t *testing.T) {
 }
 
 // The ledger has what the peers of a stopping server see: the ends of its connections, and that it is not there.
+//
+//ci:underway
 func TestPeersSeeARestart(t *testing.T) {
 	const talk = `import socket, time
 time.sleep(0.1)
@@ -196,6 +200,8 @@ func TestHealWaitsForAStop(t *testing.T) {
 
 // A restart is injected at a call, too, which then continues: what the program does with the signal comes after it. A wait in which
 // the signal meets it ends.
+//
+//ci:underway
 func TestRestartAtACall(t *testing.T) {
 	const syncing = `f = os.open('/data', os.O_CREAT | os.O_WRONLY)
 os.fsync(f); print('synced', flush=True)
@@ -216,6 +222,8 @@ time.sleep(1000)
 }
 
 // A restart brings the release that runs, or a later one, or, with Downgrade, any.
+//
+//ci:underway
 func TestRestartsBringReleases(t *testing.T) {
 	release := func(name string) []string {
 		return []string{"python3", "-c", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\nprint('" +

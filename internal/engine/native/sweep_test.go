@@ -17,6 +17,8 @@ import (
 
 // A sweep finds each moment that was recorded among the draws of its rules, and strikes there and nowhere else. The rules themselves do not
 // change the run.
+//
+//ci:series
 func TestSweepStrikesAtRecordedMoments(t *testing.T) {
 	spec := ruled(t, "import time\ntime.sleep(0.2)\n"+busy, asks)
 	spec.Nodes[1].Role = world.Client

@@ -20,6 +20,8 @@ var switching = world.Sched{PreemptPPM: 50_000, Blocks: 64, SwitchPPM: 40_000, C
 
 // Two threads add to a variable and make no system call meanwhile. An update is lost if one is switched between its load and its store, and in no
 // other run. Such a run repeats, whatever else is recorded of it.
+//
+//ci:series
 func TestSwitchesInUserCode(t *testing.T) {
 	const most = 200
 	for _, language := range []struct {
@@ -91,6 +93,8 @@ func TestSwitchesInUserCode(t *testing.T) {
 }
 
 // A copy of a world in which blocks are watched, and a thread may stand between two instructions of its own, goes on as a run from boot does.
+//
+//ci:series
 func TestForkOfSwitches(t *testing.T) {
 	spec := busy()
 	spec.Sched = switching

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/clone"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 )
@@ -46,9 +47,9 @@ func (x stopped) Tree(node string) (engine.Tree, error) {
 // noSynth has nothing in /proc and /sys.
 type noSynth struct{}
 
-func (noSynth) Lookup(string) (fs.SynthAttr, fs.Errno) { return fs.SynthAttr{}, fs.ENOENT }
-func (noSynth) ReadDir(string) ([]string, fs.Errno)    { return nil, fs.OK }
-func (t *tree) failed(name string, e fs.Errno) error {
+func (noSynth) Lookup(string) (fs.SynthAttr, errno.Errno) { return fs.SynthAttr{}, errno.ENOENT }
+func (noSynth) ReadDir(string) ([]string, errno.Errno)    { return nil, errno.OK }
+func (t *tree) failed(name string, e errno.Errno) error {
 	return fmt.Errorf("%s:%s: %w", t.node, name, unix.Errno(e))
 }
 func (t *tree) refused(name string, problem string) error {
@@ -60,7 +61,7 @@ func (t *tree) walk(name string, follow bool) (*fs.Inode, error) {
 		return nil, t.refused(name, "give an absolute path, one that begins with /")
 	}
 	p, e := t.state.Walk(&t.env, t.state.Root(), name, follow)
-	if e != fs.OK {
+	if e != errno.OK {
 		if root := strings.SplitN(path.Clean(name), "/", 3)[1]; root == "proc" || root == "sys" {
 			return nil, t.refused(name, "/proc and /sys are made for each reader, and are not shown")
 		}
@@ -82,8 +83,8 @@ func (t *tree) file(name string, in *fs.Inode) (engine.File, error) {
 	f := engine.File{Path: name, Mode: modeOf(in.Mode), UID: in.UID, GID: in.GID, Size: in.Size, MtimeNs: in.MtimeNs}
 	f.Rights = f.Mode.String()
 	if in.Mode&fs.S_IFMT == fs.S_IFLNK && in.Synth == "" {
-		var e fs.Errno
-		if f.Target, e = t.state.Readlink(&t.env, in.ID); e != fs.OK {
+		var e errno.Errno
+		if f.Target, e = t.state.Readlink(&t.env, in.ID); e != errno.OK {
 			return f, t.failed(name, e)
 		}
 	}
@@ -113,7 +114,7 @@ func (t *tree) List(name string) (list []engine.File, err error) {
 		return nil, t.refused(name, "/proc and /sys are made for each reader, and are not shown")
 	}
 	entries, e := t.state.ReadDir(&t.env, dir.ID)
-	if e != fs.OK {
+	if e != errno.OK {
 		return nil, t.failed(name, e)
 	}
 	for _, entry := range entries {
@@ -135,7 +136,7 @@ func (t *tree) Open(name string) (io.Reader, error) {
 	case err != nil:
 		return nil, err
 	case in.Mode&fs.S_IFMT == fs.S_IFDIR:
-		return nil, t.failed(name, fs.EISDIR)
+		return nil, t.failed(name, errno.EISDIR)
 	case in.Mode&fs.S_IFMT != fs.S_IFREG || in.Synth != "":
 		return nil, t.refused(name, "it is no regular file")
 	}
@@ -152,7 +153,7 @@ func (t *tree) Changes() (list []engine.FileChange, err error) {
 			}
 			c.Change = "new"
 			if layer != fs.NoLayer {
-				if _, e := t.env.Base.Lstat(layer, u.Path); e == fs.OK {
+				if _, e := t.env.Base.Lstat(layer, u.Path); e == errno.OK {
 					c.Change = "changed"
 				}
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
@@ -183,14 +184,14 @@ func (x *inspection) workingDir() bool {
 	}
 	p, e := x.tree().Walk(x.env(kernel.Cred{}), x.tree().Root(), dir, true)
 	switch {
-	case e == fs.ENOENT:
+	case e == errno.ENOENT:
 		remedy := "make the folder, or name another with `working_dir:`"
 		if x.n.HasMachineFiles() && isThere(dir) {
 			remedy = x.unseen(dir)
 		}
 		x.found(engine.PartWorkingDir, "", remedy, "the folder %s is not there", dir)
 		return false
-	case e != fs.OK:
+	case e != errno.OK:
 		x.found(engine.PartWorkingDir, "", "name another folder with `working_dir:`", "%s: %v", dir, unix.Errno(e))
 		return false
 	case p.Inode == 0 || x.tree().Get(p.Inode).Mode&unix.S_IFMT != unix.S_IFDIR:
@@ -260,12 +261,12 @@ func (x *inspection) program(part engine.Part, name, program string, env []strin
 	for _, dir := range strings.Split(list, ":") {
 		file := dir + "/" + program
 		switch e := x.access(file); e {
-		case fs.OK:
+		case errno.OK:
 			if problem, remedy := x.executable(file); problem != "" {
 				x.found(part, name, remedy, "%s", problem)
 			}
 			return
-		case fs.EACCES:
+		case errno.EACCES:
 			forbidden = file
 		}
 	}
@@ -284,7 +285,7 @@ func (x *inspection) program(part engine.Part, name, program string, env []strin
 	case x.n.Image == nil && x.n.Root == world.NoRoot:
 		remedy = "a node with `root: none` has no programs: mount one with `volumes:` and give its path, or use `root: host`, this machine's files"
 	case err != nil || !x.n.HasMachineFiles():
-	case x.access(own) == fs.OK:
+	case x.access(own) == errno.OK:
 		problem += fmt.Sprintf("; your own PATH has it at %s", own)
 		remedy = fmt.Sprintf("write %s, or add %s to PATH in the node's `environment:`; a node does not get your PATH", own, path.Dir(own))
 	default:
@@ -295,14 +296,14 @@ func (x *inspection) program(part engine.Part, name, program string, env []strin
 }
 
 // access reports whether a file can be executed, as far as its attributes go.
-func (x *inspection) access(file string) fs.Errno {
+func (x *inspection) access(file string) errno.Errno {
 	env := x.env(x.cred)
 	p, e := x.tree().Walk(env, x.dir, file, true)
-	if e != fs.OK {
+	if e != errno.OK {
 		return e
 	}
 	if in := x.tree().Get(p.Inode); in == nil || in.Mode&unix.S_IFMT != unix.S_IFREG || in.Synth != "" {
-		return fs.EACCES
+		return errno.EACCES
 	}
 	return x.tree().Access(env, p.Inode, fs.X_OK)
 }
@@ -313,7 +314,7 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 	p, e := x.tree().Walk(env, x.dir, file, true)
 	in := x.tree().Get(p.Inode)
 	switch {
-	case e == fs.ENOENT:
+	case e == errno.ENOENT:
 		full := file
 		if !path.IsAbs(file) {
 			full = path.Join(x.tree().Name(x.dir), file)
@@ -336,16 +337,16 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 			remedy = x.unseen(full)
 		}
 		return problem, remedy
-	case e != fs.OK:
+	case e != errno.OK:
 		return fmt.Sprintf("%s: %v", file, unix.Errno(e)), "correct the path, or the rights of its folders"
 	case in == nil || in.Mode&unix.S_IFMT != unix.S_IFREG || in.Synth != "":
 		return file + " is not a file", "name the program itself"
-	case x.tree().Access(env, p.Inode, fs.X_OK) != fs.OK:
+	case x.tree().Access(env, p.Inode, fs.X_OK) != errno.OK:
 		return file + " is not executable" + x.by(), "chmod +x " + file
 	}
 	head := make([]byte, 256)
 	n, e := x.tree().ReadAt(env, p.Inode, head, 0)
-	if e != fs.OK {
+	if e != errno.OK {
 		return fmt.Sprintf("%s cannot be read by you: %v", file, unix.Errno(e)), "chmod +r " + file
 	}
 	return x.format(file, string(head[:n]))
@@ -354,7 +355,7 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 // elsewhere is where a program of a name is in the folders of the default PATH; nothing if it is in none.
 func (x *inspection) elsewhere(name string) string {
 	for _, dir := range strings.Split(defaultPath, ":") {
-		if file := dir + "/" + name; x.access(file) == fs.OK {
+		if file := dir + "/" + name; x.access(file) == errno.OK {
 			return file
 		}
 	}
@@ -379,7 +380,7 @@ func (x *inspection) format(file, head string) (problem, remedy string) {
 		switch {
 		case strings.HasSuffix(interpreter, "\r"):
 			return file + " has Windows line ends: its #! line ends with a carriage return", "write it with Unix line ends, as dos2unix does"
-		case interpreter == "" || x.access(interpreter) != fs.OK:
+		case interpreter == "" || x.access(interpreter) != errno.OK:
 			remedy = "name an interpreter that is there, such as #!/bin/sh"
 			if x.n.HasMachineFiles() && x.covered(x.n, interpreter) != "" && isThere(interpreter) {
 				remedy = x.unseen(interpreter)

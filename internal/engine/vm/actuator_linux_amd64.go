@@ -17,8 +17,18 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// actuator does what the Director of a World decides.
-type actuator struct{ w *World }
+// actuator acts for the Director of a World.
+type actuator struct {
+	director.Unable
+	director.Blind
+	w *World
+}
+
+func (w *World) actuator() actuator {
+	return actuator{Unable: director.Unable{Engine: capabilities.Engine}, w: w}
+}
+
+var _ director.Actuator = actuator{}
 
 // Paths that every node has.
 const (
@@ -54,18 +64,11 @@ func (a actuator) call(x wire.Act) (wire.Result, error) {
 	return results[0], nil
 }
 
-func (a actuator) Now() int64                        { return a.w.NowNs }
-func (a actuator) Events() uint64                    { return a.w.Events }
-func (a actuator) Starting(int) bool                 { return false } // healthchecks say so
-func (a actuator) AwaitReady(int, bool)              {}
-func (a actuator) Ask(int, bool) (int, string, bool) { return 0, "", false }
-func (a actuator) Hidden(int) string                 { return "" }
-func (a actuator) Dump(int64, int) *record.Dump      { return nil }
-func (a actuator) Watch(int, int64)                  {}
-func (a actuator) Life(int) director.Life            { return director.Life{} }
-func (a actuator) Injected(*fault.Action)            {}
-func (a actuator) Undone(*fault.Action)              {}
-func (a actuator) RoleChanged(string)                {}
+func (a actuator) Now() int64             { return a.w.NowNs }
+func (a actuator) Events() uint64         { return a.w.Events }
+func (a actuator) Injected(*fault.Action) {}
+func (a actuator) Undone(*fault.Action)   {}
+func (a actuator) RoleChanged(string)     {}
 
 func (a actuator) Logged(l record.LogLine) {
 	if a.w.options.Log != nil {
@@ -235,7 +238,7 @@ func (a actuator) link(c fault.Cut, change func(l *wire.Link)) {
 func (w *World) plain(from, to int) wire.Link {
 	d := w.spec.DefaultLink
 	for _, l := range w.spec.Links {
-		a, b := actuator{w}.nodeID(l.From), actuator{w}.nodeID(l.To)
+		a, b := w.actuator().nodeID(l.From), w.actuator().nodeID(l.To)
 		if a == from && b == to || !l.OneWay && a == to && b == from {
 			d = l
 		}
@@ -313,15 +316,6 @@ func (a actuator) FillDisk(node string, id int) {
 		a.w.failure = fmt.Errorf("cannot fill the disk of %s: %s", node, r.Error)
 	}
 }
-
-// Kinds that the engine does not have are never planned (unsupported).
-func (a actuator) Names(string, int, bool)     {}
-func (a actuator) Pressure(string, int, int64) {}
-func (a actuator) FDLimit(string, int, int64)  {}
-func (a actuator) SlowDisk(string, int, int64) {}
-func (a actuator) Disk(string, fault.Speed)    {}
-func (a actuator) Clock(*fault.Action)         {}
-func (a actuator) RightClock(*fault.Action)    {}
 
 // Rates has the guest ask about packets of directions on which faults per packet lie.
 func (a actuator) Rates() {

@@ -98,7 +98,7 @@ func (e *Engine) prepare(self string) (plan, error) {
 
 // world makes a World without a virtual machine.
 func (e *Engine) world(spec *world.Spec, t tape.Tape, o engine.Options) (*World, error) {
-	spec, warnings := supported(spec)
+	spec, warnings := capabilities.Supported(spec)
 	w := &World{spec: spec, options: o, engine: e, started: time.Now(), tape: tape.NewSource(t)}
 	w.tape.Watch(o.Draws)
 	w.tape.Clock(func() int64 { return w.NowNs })
@@ -112,7 +112,7 @@ func (e *Engine) world(spec *world.Spec, t tape.Tape, o engine.Options) (*World,
 	w.Nodes = make([]nodeState, len(spec.Nodes))
 	w.Links = map[[2]int]wire.Link{}
 	w.Out.Warnings = warnings
-	w.director = setting.New(w.tape, actuator{w}, &w.Out)
+	w.director = setting.New(w.tape, w.actuator(), &w.Out)
 	return w, nil
 }
 
@@ -173,7 +173,7 @@ func (w *World) boot() error {
 	w.Seeded = false
 	seed := w.Acts
 	w.Acts = nil
-	r, err := (actuator{w}).call(wire.Act{Kind: wire.DoSetup, Setup: setup})
+	r, err := w.actuator().call(wire.Act{Kind: wire.DoSetup, Setup: setup})
 	if err == nil && r.Error != "" {
 		err = fmt.Errorf("cannot make the nodes in the virtual machine: %s", r.Error)
 	}
@@ -250,7 +250,7 @@ func (w *World) node(i int) (*wire.Node, error) {
 		CPUPPM: n.Bounds.CPUPPM, ShmBytes: n.Bounds.ShmBytes}
 	for range w.spec.Nodes { // that one may have borrowed it itself
 		if name := w.spec.Nodes[out.NetOf].NetworkOf; name != "" {
-			if out.NetOf = (actuator{w}).nodeID(name); out.NetOf < 0 {
+			if out.NetOf = w.actuator().nodeID(name); out.NetOf < 0 {
 				return nil, fmt.Errorf("it has the network of %s, which is not there", name)
 			}
 		}
@@ -384,7 +384,7 @@ func (w *World) hosts(i int) string {
 		n := &w.spec.Nodes[k]
 		at := n
 		for range w.spec.Nodes { // it may have the network of another
-			if o := (actuator{w}).nodeID(at.NetworkOf); at.NetworkOf != "" && o >= 0 {
+			if o := w.actuator().nodeID(at.NetworkOf); at.NetworkOf != "" && o >= 0 {
 				at = &w.spec.Nodes[o]
 			}
 		}

@@ -37,6 +37,8 @@ func stack(t *testing.T, name string, images map[string]v1.Image) string {
 
 // What services of images find in this engine is what they find in the native one: users, working directories, variables, limits, settings of the
 // kernel, volumes and what they begin with, secrets, names, and bounds of memory and processes. A healthcheck may start while its node is paused.
+//
+//ci:series
 func TestServicesFindTheSame(t *testing.T) {
 	self := program(t).Driver
 	r := imagetest.Shell(t)

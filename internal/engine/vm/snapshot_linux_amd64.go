@@ -14,7 +14,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/clone"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -326,5 +325,3 @@ func (w *World) Bytes() int64 {
 	}
 	return allocated(w.machine.ram)
 }
-
-var _ director.Actuator = actuator{}

@@ -110,6 +110,8 @@ func disturb(q *monitor) {
 
 // A world runs in a virtual machine, and a copy of it at the end of setup goes on as the world itself does. Another tape from there on gives
 // other random numbers, and so another run. When QEMU's main thread wakes up makes no difference.
+//
+//ci:series
 func TestCopiesGoOnAsTheWorld(t *testing.T) {
 	o := program(t)
 	w, err := New().Boot(pair(t), tape.Tape{Seed: 1}, o)
@@ -303,7 +305,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("a paused world goes on: %+v, then %+v", first, again)
 	}
 	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named",
-		"clock_skew on n1": "does not inject clock_skew; it injects partition", "crash on n1 at fsync": "leave its moment out",
+		"clock_skew on n1": "does not inject clock_skew, but partition", "crash on n1 at fsync": "leave its moment out",
 		"sneeze on n1":               "no kind of fault",
 		"crash on n1 when event > 5": "can begin now"} {
 		if _, err := Ask(socket, Request{Do: Inject, Fault: rule}); err == nil || !strings.Contains(err.Error(), want) {
@@ -397,11 +399,12 @@ func TestLacks(t *testing.T) {
 // A fault that a user wrote and that this engine does not have is a mistake. One of a preset is left out.
 func TestFaultsThatItDoesNotHave(t *testing.T) {
 	spec := pair(t)
+	spec.Faults.Enabled = true
 	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "clock_skew", RatePPM: 1}}
 	if err := New().Validate(spec, engine.Options{}); err != nil {
 		t.Errorf("a preset is refused: %v", err)
 	}
-	left, warnings := supported(spec)
+	left, warnings := capabilities.Supported(spec)
 	if left.Faults.Rules[0].RatePPM != 1 || left.Faults.Rules[1].RatePPM != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "clock_skew") {
 		t.Errorf("%+v %q", left.Faults.Rules, warnings)
 	}

@@ -2,9 +2,10 @@ package build
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 // Bounds of what the variables of a Dockerfile may become: a few lines such as ENV A=$A$A would fill the machine's memory.
@@ -61,7 +62,7 @@ func (s *scope) Keys() []string {
 }
 
 // replaces finds variables whose values are searched for a pattern, and of which each character may become the whole replacement.
-var replaces = regexp.MustCompile(`\$\{\w+[#%/]`)
+var replaces = lazyregexp.New(`\$\{\w+[#%/]`)
 
 // count prepares for a word.
 func (s *scope) count(word string) error {

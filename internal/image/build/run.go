@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -425,8 +425,8 @@ func (l *layer) keepCaches(mounts []mount, layers []*rootfs.Layer) error {
 
 // fetches are commands that need a network, and lost is what such print without one.
 var (
-	fetches = regexp.MustCompile(`\b(apt|apt-get|apk|dnf|yum|microdnf|zypper|pip3?|uv|poetry|npm|npx|yarn|pnpm|go (mod|get|install)|curl|wget|git|cargo|bundle|gem|mvn|gradle|composer|dotnet)\b`)
-	lost    = regexp.MustCompile(`(?i)name resolution|could(n't| not) resolve|no such host|ENOTFOUND|EAI_AGAIN|network is unreachable|getaddrinfo|unable to locate package|dial (tcp|udp)|connection refused|name or service not known|no matching distribution|temporary failure`)
+	fetches = lazyregexp.New(`\b(apt|apt-get|apk|dnf|yum|microdnf|zypper|pip3?|uv|poetry|npm|npx|yarn|pnpm|go (mod|get|install)|curl|wget|git|cargo|bundle|gem|mvn|gradle|composer|dotnet)\b`)
+	lost    = lazyregexp.New(`(?i)name resolution|could(n't| not) resolve|no such host|ENOTFOUND|EAI_AGAIN|network is unreachable|getaddrinfo|unable to locate package|dial (tcp|udp)|connection refused|name or service not known|no matching distribution|temporary failure`)
 )
 
 // remedy is what helps against a command that failed.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
 // stage gives a stage after its last step: planned, where nothing but configuration and key is known, or done.
@@ -343,7 +343,7 @@ func (s *steps) workdir(c *instructions.WorkdirCommand) error {
 }
 
 // portSpec is a port, or a range of them, with a protocol.
-var portSpec = regexp.MustCompile(`^(\d+)(?:-(\d+))?(?:/(\w+))?$`)
+var portSpec = lazyregexp.New(`^(\d+)(?:-(\d+))?(?:/(\w+))?$`)
 
 func (s *steps) expose(c *instructions.ExposeCommand) error {
 	config := &s.state.config.Config

@@ -2,11 +2,11 @@ package propose
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -70,7 +70,7 @@ const (
 	guardWeight = 0.15
 )
 
-var tokens = regexp.MustCompile(`"[^"]*"|[A-Za-z][\w]*`)
+var tokens = lazyregexp.New(`"[^"]*"|[A-Za-z][\w]*`)
 
 // actionsOf reads the actions of a specification, and names the definitions that have alternatives without a name, to which no
 // rule can be. nodes are those of the logs, and mentioned the words of the lines.

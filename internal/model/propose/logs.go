@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 )
 
@@ -23,10 +23,10 @@ type Logs struct {
 }
 
 // printed is a line of bloodhound run --logs: virtual time, node, line.
-var printed = regexp.MustCompile(`^ *(\d+\.\d{6})s  (\S+) +(.*)$`)
+var printed = lazyregexp.New(`^ *(\d+\.\d{6})s  (\S+) +(.*)$`)
 
 // stamped is a line that begins with its time, or has it as a member of JSON.
-var stamped = regexp.MustCompile(`^(?:\{.*?"(?:ts|time|timestamp|@timestamp)": ?")?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)?)`)
+var stamped = lazyregexp.New(`^(?:\{.*?"(?:ts|time|timestamp|@timestamp)": ?")?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)?)`)
 
 // ReadLogs reads files of logs, each by its name and its text: what bloodhound run --logs prints, or the log of one node, with
 // the name of the file. Lines of several nodes are put in the order of the dates with which they begin.

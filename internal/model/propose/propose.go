@@ -14,6 +14,7 @@ import (
 
 	"github.com/expr-lang/expr/builtin"
 
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"github.com/bloodhound-dst/bloodhound/tla"
@@ -417,4 +418,4 @@ func (p *Proposal) LinesPattern() string {
 	return cmp.Or(strings.Join(texts, "|"), nothing)
 }
 
-var group = regexp.MustCompile(`\(\?P<\w+>`)
+var group = lazyregexp.New(`\(\?P<\w+>`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 )
 
@@ -59,13 +60,13 @@ const months = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)`
 
 // parts matches the parts of a line that are no gaps: members that each JSON line has, and the name of the message; dates and
 // times; addresses and paths; fractions; words and numbers.
-var parts = regexp.MustCompile(`("(?:level|lvl|severity|ts|time|timestamp|@timestamp|caller|logger)": ?(?:"[^"]*"|[-+.\deE]+),?|"(?:msg|message)": ?"` +
+var parts = lazyregexp.New(`("(?:level|lvl|severity|ts|time|timestamp|@timestamp|caller|logger)": ?(?:"[^"]*"|[-+.\deE]+),?|"(?:msg|message)": ?"` +
 	`|\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)?)?|\d\d? ` + months +
 	` \d{4} \d\d:\d\d:\d\d(?:\.\d+)?|` + months + ` +\d\d? \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d(?:\.\d+)?)` +
 	`|([a-z]+://[^\s"',;)\]]+|(?:/[\w.@-]+){2,}|\d+(?:\.\d+)+(?::\d+)?\w*%?)` +
 	`|(\w+(?:-\w+)*)`)
 
-var duration = regexp.MustCompile(`^\d+(ns|us|ms|s|m|h|[kKMGT]i?B)$`)
+var duration = lazyregexp.New(`^\d+(ns|us|ms|s|m|h|[kKMGT]i?B)$`)
 
 // split takes a line apart. Nodes and members are words that vary.
 func split(line string, nodes, members map[string]bool) (list []piece) {

@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -148,7 +148,7 @@ func (p *Proposal) assumptions() (list []string) {
 	return list
 }
 
-var bare = regexp.MustCompile(`^[\w()]+$`)
+var bare = lazyregexp.New(`^[\w()]+$`)
 
 // quoted is a scalar of YAML.
 func quoted(text string) string {

@@ -17,9 +17,7 @@ import (
 	"sync"
 	"time"
 
-	client "github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	client "github.com/gomodule/redigo/redis"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
@@ -30,14 +28,6 @@ const version = "1"
 // defaultPrefix begins all keys where the URL names no other by prefix=NAME.
 const defaultPrefix = "bloodhound"
 
-// silence is how long the server may take for an answer, connectTime how long until it takes a connection, and retries how often a question is asked
-// again whose connection ended, or that had no answer.
-const (
-	silence     = 10 * time.Second
-	connectTime = 5 * time.Second
-	retries     = 1
-)
-
 // Redis is a database in a server. All keys have one hash tag, so that they lie on one node of a cluster.
 //
 //	{PREFIX}:version      of the keys
@@ -47,10 +37,11 @@ const (
 //	{PREFIX}:blob:DIGEST  a blob, compressed
 //	{PREFIX}:lease:NAME   hash: holder, epoch, and end in milliseconds
 type Redis struct {
-	name   string
-	prefix string
-	c      *client.Client
-	packer *store.Packer
+	name    string
+	prefix  string
+	dialing *dialing
+	pool    *client.Pool
+	packer  *store.Packer
 	// Existing is that no database is made.
 	Existing bool
 
@@ -60,12 +51,8 @@ type Redis struct {
 
 var prefixName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// quiet keeps the client from writing to standard error what it returns as an error, too.
-var quiet = sync.OnceFunc(func() { logging.Disable() })
-
 // Open reads the URL of a database: redis://USER:PASSWORD@HOST:PORT/NUMBER, or rediss:// for TLS. It connects when it must.
 func Open(text string) (*Redis, error) {
-	quiet()
 	u, err := url.Parse(text)
 	if err != nil { // whose text may hold a part of the password
 		return nil, errors.New("store: the redis URL cannot be read; write redis://USER:PASSWORD@HOST:PORT/NUMBER, with special " +
@@ -82,18 +69,12 @@ func Open(text string) (*Redis, error) {
 		name.RawQuery = "prefix=" + prefix
 	}
 	u.RawQuery = query.Encode()
-	o, err := client.ParseURL(u.String())
+	d, err := parseDialing(u)
 	if err != nil {
-		return nil, fmt.Errorf("store: the URL of %s cannot be read: behind the host stands the number of a database, and behind "+
-			"a ? may stand prefix=NAME and the options of go-redis", u.Host)
+		return nil, fmt.Errorf("store: the URL of %s: %w; the number of a database follows the host, and prefix=NAME and the "+
+			"options %s follow a ?", u.Host, err, optionNames)
 	}
-	o.Protocol, o.DisableIdentity = 2, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.ContextTimeoutEnabled = true
-	o.MaxRetries = cmp.Or(o.MaxRetries, retries)
-	o.DialerRetries = 1 // a question is asked again as a whole
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, connectTime), cmp.Or(o.ReadTimeout, silence), cmp.Or(o.WriteTimeout, silence)
-	return &Redis{name: name.String(), prefix: "{" + prefix + "}:", c: client.NewClient(o), packer: store.NewPacker()}, nil
+	return &Redis{name: name.String(), prefix: "{" + prefix + "}:", dialing: d, pool: newPool(d), packer: store.NewPacker()}, nil
 }
 
 func (r *Redis) String() string { return r.name }
@@ -127,12 +108,12 @@ func (r *Redis) prepare(ctx context.Context) error {
 		return err
 	}
 	if r.Existing {
-		if n, err := r.c.Exists(ctx, r.key("version")).Result(); err != nil || n == 0 {
+		if n, err := client.Int(r.ask(ctx, "EXISTS", r.key("version"))); err != nil || n == 0 {
 			return r.failed(cmp.Or(err, errors.New("there is no database with this prefix")))
 		}
 	}
-	is, err := r.c.SetArgs(ctx, r.key("version"), version, client.SetArgs{Mode: "NX", Get: true}).Result()
-	if errors.Is(err, client.Nil) {
+	is, err := client.String(r.ask(ctx, "SET", r.key("version"), version, "NX", "GET"))
+	if errors.Is(err, client.ErrNil) {
 		is, err = version, nil
 	}
 	if err != nil {
@@ -148,7 +129,7 @@ func (r *Redis) prepare(ctx context.Context) error {
 }
 
 // add appends what is not there. An error between the two commands, if there can be one, makes an entry come twice and loses none.
-var add = client.NewScript(`
+var add = client.NewScript(2, `
 for i = 1, #ARGV, 3 do
 	if redis.call('SISMEMBER', KEYS[1], ARGV[i]) == 0 then
 		redis.call('XADD', KEYS[2], '*', 'k', ARGV[i + 1], 'v', ARGV[i + 2])
@@ -165,12 +146,12 @@ func (r *Redis) Add(ctx context.Context, entries ...store.Entry) error {
 		return err
 	}
 	for part := range store.Bundles(entries) {
-		var args []any
+		args := []any{r.key("has"), r.key("log")}
 		for i := range part {
 			id := part[i].Identity()
 			args = append(args, id[:], part[i].Key, part[i].Value)
 		}
-		if err := add.Run(ctx, r.c, []string{r.key("has"), r.key("log")}, args...).Err(); err != nil && !errors.Is(err, client.Nil) {
+		if _, err := r.run(ctx, add, args...); err != nil {
 			return r.failed(err)
 		}
 	}
@@ -200,20 +181,24 @@ func (r *Redis) now(ctx context.Context) (p place, err error) {
 	if err := r.prepare(ctx); err != nil {
 		return p, err
 	}
-	var info *client.StringCmd
-	var last *client.XMessageSliceCmd
-	_, err = r.c.Pipelined(ctx, func(pipe client.Pipeliner) error {
-		info, last = pipe.Info(ctx, "server"), pipe.XRevRangeN(ctx, r.key("log"), "+", "-", 1)
-		return nil
+	// Both are asked on one connection: another might reach a replica that took over.
+	var info string
+	var last []logged
+	err = r.withSession(ctx, func(s session) (err error) {
+		if info, err = client.String(s.ask("INFO", "server")); err != nil {
+			return err
+		}
+		last, err = parseStream(s.ask("XREVRANGE", r.key("log"), "+", "-", "COUNT", 1))
+		return err
 	})
 	if err != nil {
 		return p, r.failed(err)
 	}
 	p.last = start
-	if list := last.Val(); len(list) > 0 {
-		p.last = list[0].ID
+	if len(last) > 0 {
+		p.last = last[0].id
 	}
-	for lines := bufio.NewScanner(strings.NewReader(info.Val())); lines.Scan(); {
+	for lines := bufio.NewScanner(strings.NewReader(info)); lines.Scan(); {
 		if run, ok := strings.CutPrefix(lines.Text(), "run_id:"); ok {
 			p.run = run
 		}
@@ -227,17 +212,15 @@ const pageEntries = 128
 // scan gives the entries of the log behind a place, up to another.
 func (r *Redis) scan(ctx context.Context, at, end string, each func(id string, e store.Entry) error) error {
 	for at != end {
-		page, err := r.c.XRangeN(ctx, r.key("log"), "("+at, end, pageEntries).Result()
+		page, err := parseStream(r.ask(ctx, "XRANGE", r.key("log"), "("+at, end, "COUNT", pageEntries))
 		if err != nil {
 			return r.failed(err)
 		}
-		for _, m := range page {
-			key, _ := m.Values["k"].(string)
-			value, _ := m.Values["v"].(string)
-			if err := each(m.ID, store.Entry{Key: key, Value: []byte(value)}); err != nil {
+		for _, e := range page {
+			if err := each(e.id, store.Entry{Key: e.key, Value: []byte(e.value)}); err != nil {
 				return err
 			}
-			at = m.ID
+			at = e.id
 		}
 		if len(page) < pageEntries {
 			return nil
@@ -265,10 +248,10 @@ func (r *Redis) Read(ctx context.Context, prefix string, from store.Cursor, each
 	return end.cursor(), nil
 }
 
-// A wait asks the server for so long at once, since a question under way does not end with its context, and waitMost in all.
+// A wait blocks in the server for blockMost at once, and lasts waitMost in all.
 const (
-	askFor   = time.Second
-	waitMost = 10 * time.Second
+	blockMost = time.Second
+	waitMost  = 10 * time.Second
 )
 
 // Wait implements Store.
@@ -278,9 +261,10 @@ func (r *Redis) Wait(ctx context.Context, _ string, from store.Cursor) error {
 		return err
 	}
 	at := r.at(from, here.run)
+	block := min(blockMost, r.dialing.readTimeout/2)
 	for until := time.Now().Add(waitMost); time.Now().Before(until); {
-		err := r.c.XRead(ctx, &client.XReadArgs{Streams: []string{r.key("log"), at}, Count: 1, Block: askFor}).Err()
-		if err := cmp.Or(ctx.Err(), r.failed(err)); !errors.Is(err, client.Nil) {
+		answer, err := r.ask(ctx, "XREAD", "COUNT", 1, "BLOCK", max(1, block.Milliseconds()), "STREAMS", r.key("log"), at)
+		if err := cmp.Or(ctx.Err(), r.failed(err)); err != nil || answer != nil {
 			return err
 		}
 	}
@@ -288,7 +272,7 @@ func (r *Redis) Wait(ctx context.Context, _ string, from store.Cursor) error {
 }
 
 // remove removes an entry of the log and its identity.
-var remove = client.NewScript(`
+var remove = client.NewScript(2, `
 local n = 0
 for i = 1, #ARGV, 2 do
 	n = n + redis.call('XDEL', KEYS[2], ARGV[i + 1])
@@ -308,7 +292,7 @@ func (r *Redis) Drop(ctx context.Context, prefix string, drop func(store.Entry) 
 		if len(args) == 0 {
 			return nil
 		}
-		n, err := remove.Run(ctx, r.c, []string{r.key("has"), r.key("log")}, args...).Int()
+		n, err := client.Int(r.run(ctx, remove, append([]any{r.key("has"), r.key("log")}, args...)...))
 		dropped += n
 		args = nil
 		return r.failed(err)
@@ -340,10 +324,11 @@ func (r *Redis) PutBlob(ctx context.Context, b []byte) (store.Digest, error) {
 	}
 	d := store.DigestOf(b)
 	packed := r.packer.Pack(b)
-	_, err := r.c.TxPipelined(ctx, func(pipe client.Pipeliner) error {
-		pipe.Set(ctx, r.key("blob", string(d)), packed, 0)
-		pipe.HSet(ctx, r.key("blobs"), string(d), fmt.Sprintf("%d %d", len(packed), time.Now().UnixMilli()))
-		return nil
+	err := r.withSession(ctx, func(s session) error {
+		return s.transact(
+			command{"SET", []any{r.key("blob", string(d)), packed}},
+			command{"HSET", []any{r.key("blobs"), string(d), fmt.Sprintf("%d %d", len(packed), time.Now().UnixMilli())}},
+		)
 	})
 	return d, r.failed(err)
 }
@@ -353,8 +338,8 @@ func (r *Redis) Blob(ctx context.Context, d store.Digest) ([]byte, error) {
 	if !d.Valid() {
 		return nil, fmt.Errorf("%w: %q is no digest", store.ErrNoBlob, d)
 	}
-	packed, err := r.c.Get(ctx, r.key("blob", string(d))).Bytes()
-	if errors.Is(err, client.Nil) {
+	packed, err := client.Bytes(r.ask(ctx, "GET", r.key("blob", string(d))))
+	if errors.Is(err, client.ErrNil) {
 		return nil, fmt.Errorf("%w: %s", store.ErrNoBlob, d)
 	}
 	if err != nil {
@@ -368,7 +353,7 @@ func (r *Redis) Blobs(ctx context.Context, each func(store.BlobInfo) error) erro
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	list, err := r.c.HGetAll(ctx, r.key("blobs")).Result()
+	list, err := client.StringMap(r.ask(ctx, "HGETALL", r.key("blobs")))
 	if err != nil {
 		return r.failed(err)
 	}
@@ -391,17 +376,15 @@ func (r *Redis) DropBlob(ctx context.Context, d store.Digest) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	_, err := r.c.TxPipelined(ctx, func(pipe client.Pipeliner) error {
-		pipe.Del(ctx, r.key("blob", string(d)))
-		pipe.HDel(ctx, r.key("blobs"), string(d))
-		return nil
+	err := r.withSession(ctx, func(s session) error {
+		return s.transact(command{"DEL", []any{r.key("blob", string(d))}}, command{"HDEL", []any{r.key("blobs"), string(d)}})
 	})
 	return r.failed(err)
 }
 
 // lease decides about a lease by the clock of the server: name of the holder, milliseconds. It returns whether it is taken, the holder, the epoch
 // and the end.
-var lease = client.NewScript(`
+var lease = client.NewScript(1, `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local l = redis.call('HMGET', KEYS[1], 'holder', 'epoch', 'expires')
@@ -417,7 +400,7 @@ redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'epoch', epoch, 'expires', string
 return {1, ARGV[1], epoch, expires}`)
 
 // release ends a lease of a holder.
-var release = client.NewScript(`
+var release = client.NewScript(1, `
 if redis.call('HGET', KEYS[1], 'holder') == ARGV[1] then
 	redis.call('HSET', KEYS[1], 'holder', '', 'expires', 0)
 end`)
@@ -428,7 +411,7 @@ func (r *Redis) Lease(ctx context.Context, name, holder string, ttl time.Duratio
 		return store.Lease{}, err
 	}
 	l := store.Lease{Name: name}
-	answer, err := lease.Run(ctx, r.c, []string{r.key("lease", name)}, holder, ttl.Milliseconds()).Slice()
+	answer, err := client.Values(r.run(ctx, lease, r.key("lease", name), holder, ttl.Milliseconds()))
 	if err != nil {
 		return l, r.failed(err)
 	}
@@ -438,7 +421,8 @@ func (r *Redis) Lease(ctx context.Context, name, holder string, ttl time.Duratio
 	taken, _ := answer[0].(int64)
 	epoch, _ := answer[2].(int64)
 	expires, _ := answer[3].(int64)
-	l.Holder, _ = answer[1].(string)
+	present, _ := answer[1].([]byte)
+	l.Holder = string(present)
 	l.Epoch, l.Expires = uint64(epoch), time.UnixMilli(expires)
 	if taken == 0 {
 		return l, l.Held()
@@ -451,12 +435,9 @@ func (r *Redis) Release(ctx context.Context, name, holder string) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	err := release.Run(ctx, r.c, []string{r.key("lease", name)}, holder).Err()
-	if errors.Is(err, client.Nil) {
-		return nil
-	}
+	_, err := r.run(ctx, release, r.key("lease", name), holder)
 	return r.failed(err)
 }
 
 // Close implements Store.
-func (r *Redis) Close() error { return r.failed(r.c.Close()) }
+func (r *Redis) Close() error { return r.failed(r.pool.Close()) }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	client "github.com/redis/go-redis/v9"
+	client "github.com/gomodule/redigo/redis"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/redis"
@@ -83,7 +83,7 @@ func testExisting(t *testing.T, server *storetest.Server) {
 	if _, err := s.Read(t.Context(), "", "", nil); err == nil || !strings.Contains(err.Error(), "there is no database") {
 		t.Error(err)
 	}
-	if n, err := admin(t, server).Exists(t.Context(), "{"+prefix+"}:version").Result(); err != nil || n != 0 {
+	if n, err := client.Int(admin(t, server).Do("EXISTS", "{"+prefix+"}:version")); err != nil || n != 0 {
 		t.Error(n, err)
 	}
 	other := open(t, url)
@@ -95,13 +95,12 @@ func testExisting(t *testing.T, server *storetest.Server) {
 }
 
 // admin is a connection of another program.
-func admin(t *testing.T, server *storetest.Server) *client.Client {
+func admin(t *testing.T, server *storetest.Server) client.Conn {
 	t.Helper()
-	o, err := client.ParseURL(server.URL)
+	c, err := client.DialURL(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := client.NewClient(o)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -109,7 +108,7 @@ func admin(t *testing.T, server *storetest.Server) *client.Client {
 func testOtherVersion(t *testing.T, server *storetest.Server) {
 	url := fresh(server)
 	_, prefix, _ := strings.Cut(url, "prefix=")
-	if err := admin(t, server).Set(t.Context(), "{"+prefix+"}:version", "99", 0).Err(); err != nil {
+	if _, err := admin(t, server).Do("SET", "{"+prefix+"}:version", "99"); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, url)
@@ -124,7 +123,7 @@ func testFull(t *testing.T, server *storetest.Server) {
 	s, c := open(t, fresh(server)), admin(t, server)
 	defer s.Close()
 	storetest.Put(t, s, "before")
-	if err := c.ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
+	if _, err := c.Do("CONFIG", "SET", "maxmemory", "1mb"); err != nil {
 		t.Fatal(err)
 	}
 	big := store.Entry{Key: "k", Value: make([]byte, store.MaxValueBytes)}
@@ -136,7 +135,7 @@ func testFull(t *testing.T, server *storetest.Server) {
 	if !full {
 		t.Error("a full server has taken all")
 	}
-	if err := c.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+	if _, err := c.Do("CONFIG", "SET", "maxmemory", "0"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
@@ -205,5 +204,27 @@ func TestPortWithoutTLS(t *testing.T) {
 	}
 	if n := came.Load(); n > 2 {
 		t.Errorf("%d connections", n)
+	}
+}
+
+// The options of a URL, and what is wrong with others.
+func TestOptions(t *testing.T) {
+	for url, want := range map[string]string{
+		"redis://h/2?dial_timeout=1s&read_timeout=3&write_timeout=500ms": "",
+		"rediss://h?db=3&skip_verify=true":                               "",
+		"redis://h/x":                                                    "the path must be the number of a database",
+		"redis://h/-1":                                                   "the path must be the number of a database",
+		"redis://h?pool_size=3":                                          `the option "pool_size" is unknown`,
+		"redis://h?read_timeout=soon":                                    `"soon" is not a duration`,
+		"redis://h?read_timeout=0":                                       `"0s" is not a duration`,
+		"redis://h?skip_verify=perhaps":                                  "skip_verify: ",
+	} {
+		s, err := redis.Open(url)
+		if err == nil {
+			s.Close()
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
 	}
 }

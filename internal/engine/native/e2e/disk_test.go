@@ -38,6 +38,8 @@ faults:
 
 // TestAcknowledgedCommits lets the power go under real databases. What is configured to be durable must be, over many
 // losses, and what is not must be found out within 50 tapes.
+//
+//ci:series
 func TestAcknowledgedCommits(t *testing.T) {
 	server{name: "disk"}.require(t)
 	const python = "/usr/bin/python3"

@@ -1,5 +1,7 @@
 package fs
 
+import "github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+
 // Attr is what stat(2) and statx(2) report.
 type Attr struct {
 	Inode    InodeID
@@ -45,27 +47,27 @@ func (s *State) Stat(id InodeID) Attr {
 }
 
 // mayAlter is the check before attributes change.
-func (in *Inode) mayAlter(s *State, env *Env) Errno {
-	if e := in.writable(s); e != OK {
+func (in *Inode) mayAlter(s *State, env *Env) errno.Errno {
+	if e := in.writable(s); e != errno.OK {
 		return e
 	}
 	if in.Synth != "" {
-		return EPERM
+		return errno.EPERM
 	}
-	return OK
+	return errno.OK
 }
 
 // Chmod answers chmod(2) for an inode.
-func (s *State) Chmod(env *Env, id InodeID, mode uint32) Errno {
+func (s *State) Chmod(env *Env, id InodeID, mode uint32) errno.Errno {
 	in := s.inode(id)
-	if e := in.mayAlter(s, env); e != OK {
+	if e := in.mayAlter(s, env); e != errno.OK {
 		return e
 	}
 	if !env.Cred.owns(in) {
-		return EPERM
+		return errno.EPERM
 	}
 	if in.is(S_IFLNK) {
-		return EOPNOTSUPP
+		return errno.EOPNOTSUPP
 	}
 	mode &= permBits
 	if env.Cred.UID != 0 && !env.Cred.member(in.GID) {
@@ -74,18 +76,18 @@ func (s *State) Chmod(env *Env, id InodeID, mode uint32) Errno {
 	in.noteAttributes(s)
 	in.Mode = in.Mode&S_IFMT | mode
 	in.changed(s, env)
-	return OK
+	return errno.OK
 }
 
 // Chown answers chown(2) for an inode; -1 keeps an id.
-func (s *State) Chown(env *Env, id InodeID, uid, gid int) Errno {
+func (s *State) Chown(env *Env, id InodeID, uid, gid int) errno.Errno {
 	in := s.inode(id)
-	if e := in.mayAlter(s, env); e != OK {
+	if e := in.mayAlter(s, env); e != errno.OK {
 		return e
 	}
 	if c := &env.Cred; c.UID != 0 {
 		if uid != -1 && (c.UID != in.UID || uid != in.UID) || gid != -1 && gid != in.GID && (c.UID != in.UID || !c.member(gid)) {
-			return EPERM
+			return errno.EPERM
 		}
 	}
 	in.noteAttributes(s)
@@ -102,7 +104,7 @@ func (s *State) Chown(env *Env, id InodeID, uid, gid int) Errno {
 		}
 	}
 	in.changed(s, env)
-	return OK
+	return errno.OK
 }
 
 // TimeChange says what utimensat(2) does to one time.
@@ -115,19 +117,19 @@ const (
 )
 
 // Utimens answers utimensat(2) for an inode.
-func (s *State) Utimens(env *Env, id InodeID, atime TimeChange, atimeNs int64, mtime TimeChange, mtimeNs int64) Errno {
+func (s *State) Utimens(env *Env, id InodeID, atime TimeChange, atimeNs int64, mtime TimeChange, mtimeNs int64) errno.Errno {
 	in := s.inode(id)
 	if atime == KeepTime && mtime == KeepTime {
-		return OK
+		return errno.OK
 	}
-	if e := in.mayAlter(s, env); e != OK {
+	if e := in.mayAlter(s, env); e != errno.OK {
 		return e
 	}
 	if !env.Cred.owns(in) {
 		if atime != NowTime || mtime != NowTime {
-			return EPERM
+			return errno.EPERM
 		}
-		if e := in.access(s, env, W_OK); e != OK {
+		if e := in.access(s, env, W_OK); e != errno.OK {
 			return e
 		}
 	}
@@ -142,7 +144,7 @@ func (s *State) Utimens(env *Env, id InodeID, atime TimeChange, atimeNs int64, m
 	set(&in.AtimeNs, atime, atimeNs)
 	set(&in.MtimeNs, mtime, mtimeNs)
 	in.changed(s, env)
-	return OK
+	return errno.OK
 }
 
 // Statfs is what statfs(2) reports, in blocks of 4096 bytes.

@@ -1,16 +1,20 @@
 package fs
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+)
 
 // CopyVolume gives the mount at target what another node's mount at source has: the copy starts with all writes that
 // have completed there. It is durable at once. empty says that nothing was there.
-func (s *State) CopyVolume(env *Env, target string, from *State, fromEnv *Env, source string) (empty bool, e Errno) {
+func (s *State) CopyVolume(env *Env, target string, from *State, fromEnv *Env, source string) (empty bool, e errno.Errno) {
 	there, e := from.Walk(fromEnv, from.Root(), source, true)
-	if e != OK {
+	if e != errno.OK {
 		return false, e
 	}
 	here, e := s.Walk(env, s.Root(), target, true)
-	if e != OK {
+	if e != errno.OK {
 		return false, e
 	}
 	journal := s.Journal.On
@@ -18,11 +22,11 @@ func (s *State) CopyVolume(env *Env, target string, from *State, fromEnv *Env, s
 	defer func() { s.Journal.On = journal }()
 	c := copying{s: s, env: env, from: from, fromEnv: fromEnv, known: map[InodeID]*Inode{}, buffer: make([]byte, 1<<20)}
 	src, dst := from.inode(there.Inode), s.inode(here.Inode)
-	if e := c.folder(src, dst); e != OK {
+	if e := c.folder(src, dst); e != errno.OK {
 		return false, e
 	}
 	c.attributes(src, dst)
-	return len(dst.Entries) == 0, OK
+	return len(dst.Entries) == 0, errno.OK
 }
 
 type copying struct {
@@ -32,13 +36,13 @@ type copying struct {
 	buffer       []byte
 }
 
-func (c *copying) folder(src, dst *Inode) Errno {
-	if e := src.load(c.from, c.fromEnv); e != OK {
+func (c *copying) folder(src, dst *Inode) errno.Errno {
+	if e := src.load(c.from, c.fromEnv); e != errno.OK {
 		return e
 	}
 	for _, name := range src.names() {
 		child, e := src.lookup(c.from, c.fromEnv, name)
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
 		if child.MountRoot {
@@ -50,7 +54,7 @@ func (c *copying) folder(src, dst *Inode) Errno {
 			continue
 		}
 		made, e := c.s.create(c.env, Inode{Mount: dst.Mount, Mode: child.Mode, Layer: NoLayer, Nlink: 1, Rdev: child.Rdev, Target: child.Target})
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
 		dst.enter(c.s, name, made)
@@ -63,7 +67,7 @@ func (c *copying) folder(src, dst *Inode) Errno {
 			made.Target, e = child.target(c.from, c.fromEnv)
 			made.Size = int64(len(made.Target))
 		}
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
 		if !child.isDir() {
@@ -71,7 +75,7 @@ func (c *copying) folder(src, dst *Inode) Errno {
 		}
 		c.attributes(child, made)
 	}
-	return OK
+	return errno.OK
 }
 
 func (c *copying) attributes(src, dst *Inode) {
@@ -84,24 +88,24 @@ func (c *copying) attributes(src, dst *Inode) {
 }
 
 // content copies a file's bytes; parts that are all zeros become holes.
-func (c *copying) content(src, dst *Inode) Errno {
+func (c *copying) content(src, dst *Inode) errno.Errno {
 	if src.Size == 0 {
-		return OK
+		return errno.OK
 	}
-	if e := dst.resize(c.s, c.env, src.Size); e != OK {
+	if e := dst.resize(c.s, c.env, src.Size); e != errno.OK {
 		return e
 	}
 	for off := int64(0); off < src.Size; {
 		n, e := c.from.ReadAt(c.fromEnv, src.ID, c.buffer, off)
-		if e != OK || n == 0 {
+		if e != errno.OK || n == 0 {
 			return e
 		}
 		if part := c.buffer[:n]; bytes.Count(part, []byte{0}) < n {
-			if wrote, e := dst.writeAt(c.s, c.env, part, off); e != OK || wrote < n {
-				return max(e, ENOSPC)
+			if wrote, e := dst.writeAt(c.s, c.env, part, off); e != errno.OK || wrote < n {
+				return max(e, errno.ENOSPC)
 			}
 		}
 		off += int64(n)
 	}
-	return OK
+	return errno.OK
 }

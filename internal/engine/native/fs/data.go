@@ -1,17 +1,19 @@
 package fs
 
+import "github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+
 // ReadAt reads a regular file; 0 bytes are its end.
-func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
+func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, errno.Errno) {
 	in := s.inode(id)
 	switch {
 	case in.isDir():
-		return 0, EISDIR
+		return 0, errno.EISDIR
 	case !in.is(S_IFREG) || off < 0:
-		return 0, EINVAL
+		return 0, errno.EINVAL
 	}
 	in.noticeData(s, off, off+int64(len(p)))
 	if off >= in.Size || len(p) == 0 {
-		return 0, OK
+		return 0, errno.OK
 	}
 	p = p[:min(int64(len(p)), in.Size-off)]
 	in.warm(off, off+int64(len(p)))
@@ -26,13 +28,13 @@ func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
 }
 
 // WriteAt writes a regular file and reports how many bytes fitted.
-func (s *State) WriteAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
+func (s *State) WriteAt(env *Env, id InodeID, p []byte, off int64) (int, errno.Errno) {
 	in := s.inode(id)
 	if !in.is(S_IFREG) || off < 0 {
-		return 0, EINVAL
+		return 0, errno.EINVAL
 	}
 	if in.Seals&(F_SEAL_WRITE|F_SEAL_FUTURE_WRITE) != 0 || in.Seals&F_SEAL_GROW != 0 && off+int64(len(p)) > in.Size {
-		return 0, EPERM
+		return 0, errno.EPERM
 	}
 	n, e := in.writeAt(s, env, p, off)
 	if n > 0 {
@@ -71,14 +73,14 @@ func (s *State) Openable(id InodeID, makes bool) bool {
 }
 
 // Rot changes bits of a file's content as a disk does by itself: nothing else of the file changes, and no watcher is notified.
-func (s *State) Rot(env *Env, id InodeID, off int64, bits byte) Errno {
+func (s *State) Rot(env *Env, id InodeID, off int64, bits byte) errno.Errno {
 	in := s.inode(id)
 	var b [1]byte
-	if _, e := env.Blobs.ReadAt(in.Blob, b[:], off); e != OK {
+	if _, e := env.Blobs.ReadAt(in.Blob, b[:], off); e != errno.OK {
 		return e
 	}
 	b[0] ^= bits
-	if _, e := env.Blobs.WriteAt(in.Blob, b[:], off); e != OK {
+	if _, e := env.Blobs.WriteAt(in.Blob, b[:], off); e != errno.OK {
 		return e
 	}
 	in.account(s, in.allocate(off/pageBytes, off/pageBytes+1))
@@ -89,141 +91,141 @@ func (s *State) Rot(env *Env, id InodeID, off int64, bits byte) Errno {
 func (s *State) Size(id InodeID) int64 { return s.inode(id).Size }
 
 // Truncate answers ftruncate(2) for an inode that is open for writing.
-func (s *State) Truncate(env *Env, id InodeID, size int64) Errno {
+func (s *State) Truncate(env *Env, id InodeID, size int64) errno.Errno {
 	in := s.inode(id)
 	switch {
 	case in.isDir():
-		return EISDIR
+		return errno.EISDIR
 	case !in.is(S_IFREG) || size < 0:
-		return EINVAL
+		return errno.EINVAL
 	case size > maxFileBytes:
-		return EFBIG
+		return errno.EFBIG
 	case size < in.Size && in.Seals&F_SEAL_SHRINK != 0, size > in.Size && in.Seals&F_SEAL_GROW != 0:
-		return EPERM
+		return errno.EPERM
 	}
 	if size != in.Size {
-		if e := in.resize(s, env, size); e != OK {
+		if e := in.resize(s, env, size); e != errno.OK {
 			return e
 		}
 	}
 	in.touched(s, env)
 	in.unprivilege(s, env)
 	in.tell(s, IN_MODIFY)
-	return OK
+	return errno.OK
 }
 
 // TruncatePath answers truncate(2) for an inode that a path led to.
-func (s *State) TruncatePath(env *Env, id InodeID, size int64) Errno {
+func (s *State) TruncatePath(env *Env, id InodeID, size int64) errno.Errno {
 	in := s.inode(id)
 	switch {
 	case size < 0:
-		return EINVAL
+		return errno.EINVAL
 	case in.isDir():
-		return EISDIR
+		return errno.EISDIR
 	case !in.is(S_IFREG) && in.Rdev != DevSDK || in.Synth != "":
-		return EINVAL
+		return errno.EINVAL
 	}
-	if e := in.access(s, env, W_OK); e != OK {
+	if e := in.access(s, env, W_OK); e != errno.OK {
 		return e
 	}
 	if in.is(S_IFCHR) {
-		return OK // to its writers it is a file; what they have written stays written
+		return errno.OK // to its writers it is a file; what they have written stays written
 	}
-	if e := in.writable(s); e != OK {
+	if e := in.writable(s); e != errno.OK {
 		return e
 	}
 	if env.runs(in) {
-		return ETXTBSY
+		return errno.ETXTBSY
 	}
 	return s.Truncate(env, id, size)
 }
 
 // Fallocate answers fallocate(2) for an inode that is open for writing.
-func (s *State) Fallocate(env *Env, id InodeID, mode int, off, size int64) Errno {
+func (s *State) Fallocate(env *Env, id InodeID, mode int, off, size int64) errno.Errno {
 	in := s.inode(id)
 	if off < 0 || size <= 0 {
-		return EINVAL
+		return errno.EINVAL
 	}
 	switch mode {
 	case 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
 	default:
-		return EOPNOTSUPP
+		return errno.EOPNOTSUPP
 	}
 	switch {
 	case in.is(S_IFIFO):
-		return ESPIPE
+		return errno.ESPIPE
 	case in.isDir():
-		return EISDIR
+		return errno.EISDIR
 	case !in.is(S_IFREG):
-		return ENODEV
+		return errno.ENODEV
 	case off+size > maxFileBytes || off+size < 0:
-		return EFBIG
+		return errno.EFBIG
 	case mode&(FALLOC_FL_PUNCH_HOLE|FALLOC_FL_ZERO_RANGE) != 0 && in.Seals&(F_SEAL_WRITE|F_SEAL_FUTURE_WRITE) != 0:
-		return EPERM
+		return errno.EPERM
 	case mode&FALLOC_FL_KEEP_SIZE == 0 && off+size > in.Size && in.Seals&F_SEAL_GROW != 0:
-		return EPERM
+		return errno.EPERM
 	}
-	if e := in.fallocate(s, env, mode, off, size); e != OK {
+	if e := in.fallocate(s, env, mode, off, size); e != errno.OK {
 		return e
 	}
 	in.touched(s, env)
 	in.unprivilege(s, env)
 	in.tell(s, IN_MODIFY)
-	return OK
+	return errno.OK
 }
 
-func (in *Inode) fallocate(s *State, env *Env, mode int, off, size int64) Errno {
+func (in *Inode) fallocate(s *State, env *Env, mode int, off, size int64) errno.Errno {
 	end := off + size
 	if mode&FALLOC_FL_PUNCH_HOLE != 0 {
 		if off >= in.Size {
-			return OK
+			return errno.OK
 		}
 		if end > in.Size { // also what is allocated in the last page
 			size = (in.Size+pageBytes-1)/pageBytes*pageBytes - off
 		}
 		return in.punch(s, env, off, size, false)
 	}
-	if e := in.own(s, env); e != OK {
+	if e := in.own(s, env); e != errno.OK {
 		return e
 	}
 	from, to := off/pageBytes, (end+pageBytes-1)/pageBytes
 	if in.roomFor(s, from, to) < to {
-		return ENOSPC
+		return errno.ENOSPC
 	}
 	if mode&FALLOC_FL_ZERO_RANGE != 0 && off < in.Size {
-		if e := in.punch(s, env, off, min(end, in.Size)-off, true); e != OK {
+		if e := in.punch(s, env, off, min(end, in.Size)-off, true); e != errno.OK {
 			return e
 		}
 	}
 	if mode&FALLOC_FL_KEEP_SIZE == 0 && end > in.Size {
-		if e := in.resize(s, env, end); e != OK {
+		if e := in.resize(s, env, end); e != errno.OK {
 			return e
 		}
 	}
 	in.account(s, in.allocate(from, to))
-	return OK
+	return errno.OK
 }
 
 // SeekData answers lseek(2) with SEEK_DATA.
-func (s *State) SeekData(id InodeID, off int64) (int64, Errno) {
+func (s *State) SeekData(id InodeID, off int64) (int64, errno.Errno) {
 	in := s.inode(id)
 	if off < 0 || off >= in.Size {
-		return 0, ENXIO
+		return 0, errno.ENXIO
 	}
 	at := in.data(off)
 	if at < 0 || at >= in.Size {
-		return 0, ENXIO
+		return 0, errno.ENXIO
 	}
-	return at, OK
+	return at, errno.OK
 }
 
 // SeekHole answers lseek(2) with SEEK_HOLE.
-func (s *State) SeekHole(id InodeID, off int64) (int64, Errno) {
+func (s *State) SeekHole(id InodeID, off int64) (int64, errno.Errno) {
 	in := s.inode(id)
 	if off < 0 || off >= in.Size {
-		return 0, ENXIO
+		return 0, errno.ENXIO
 	}
-	return in.hole(off), OK
+	return in.hole(off), errno.OK
 }
 
 // Content is where the bytes of a regular file are: a blob, or a file of a layer.
@@ -235,16 +237,16 @@ type Content struct {
 
 // Content finds the bytes of a regular file, for mapping or executing them. With owned set they are in a blob
 // afterwards, which writers share, and from then on the file counts as one without holes.
-func (s *State) Content(env *Env, id InodeID, owned bool) (Content, Errno) {
+func (s *State) Content(env *Env, id InodeID, owned bool) (Content, errno.Errno) {
 	in := s.inode(id)
 	if !in.is(S_IFREG) || in.Synth != "" {
-		return Content{}, ENODEV
+		return Content{}, errno.ENODEV
 	}
 	if owned && in.Seals&(F_SEAL_WRITE|F_SEAL_FUTURE_WRITE) != 0 {
-		return Content{}, EPERM
+		return Content{}, errno.EPERM
 	}
 	if owned || in.Layer == NoLayer {
-		if e := in.own(s, env); e != OK {
+		if e := in.own(s, env); e != errno.OK {
 			return Content{}, e
 		}
 		if owned && !in.Mapped && in.inMemory(s) {
@@ -254,5 +256,5 @@ func (s *State) Content(env *Env, id InodeID, owned bool) (Content, Errno) {
 	} else {
 		in.used(s)
 	}
-	return Content{Blob: in.Blob, Layer: in.Layer, Path: in.Path}, OK
+	return Content{Blob: in.Blob, Layer: in.Layer, Path: in.Path}, errno.OK
 }

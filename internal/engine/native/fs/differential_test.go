@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // fill makes the tree that both sides start from: the base of one, the writable folder of the other.
@@ -78,7 +80,7 @@ func differ(t *testing.T, seed uint64, steps int) {
 	}
 	defer unix.Close(dirfd)
 	start, e := s.Walk(env, s.Root(), deep, true)
-	if e != OK {
+	if e != errno.OK {
 		t.Fatal(e)
 	}
 	s.Ref(start.Inode)
@@ -119,7 +121,7 @@ func differ(t *testing.T, seed uint64, steps int) {
 // one makes one random call on both sides and reports what it was and how it ended.
 func one(r *rand.Rand, s *State, env *Env, root InodeID, dirfd int) (what, got, want string) {
 	p, q := randomPath(r), randomPath(r)
-	result := func(e Errno, err error) (string, string) { return e.Error(), number(err).Error() }
+	result := func(e errno.Errno, err error) (string, string) { return e.Error(), number(err).Error() }
 	switch r.IntN(12) {
 	case 0:
 		got, want = result(s.Mkdir(env, root, p, 0o755), unix.Mkdirat(dirfd, p, 0o755))
@@ -139,7 +141,7 @@ func one(r *rand.Rand, s *State, env *Env, root InodeID, dirfd int) (what, got, 
 		return "symlink " + q + " " + p, got, want
 	case 6:
 		at, e := s.Walk(env, root, p, false)
-		if e == OK {
+		if e == errno.OK {
 			e = s.Link(env, at.Inode, root, q)
 		}
 		got, want = result(e, unix.Linkat(dirfd, p, dirfd, q, 0))
@@ -153,7 +155,7 @@ func one(r *rand.Rand, s *State, env *Env, root InodeID, dirfd int) (what, got, 
 		err := unix.Fstatat(dirfd, p, &st, flag)
 		at, e := s.Walk(env, root, p, follow)
 		got, want = result(e, err)
-		if e == OK && err == nil {
+		if e == errno.OK && err == nil {
 			a := s.Stat(at.Inode)
 			got, want = fmt.Sprintf("%o", a.Mode), fmt.Sprintf("%o", st.Mode)
 			if a.Mode&S_IFMT != S_IFDIR {
@@ -164,7 +166,7 @@ func one(r *rand.Rand, s *State, env *Env, root InodeID, dirfd int) (what, got, 
 	case 8:
 		mode := uint32(r.IntN(0o1000)) | 0o700 // the test must be able to clean up
 		at, e := s.Walk(env, root, p, true)
-		if e == OK {
+		if e == errno.OK {
 			e = s.Chmod(env, at.Inode, mode)
 		}
 		err := unix.Fchmodat(dirfd, p, mode, 0)
@@ -187,7 +189,7 @@ func openBoth(r *rand.Rand, s *State, env *Env, root InodeID, dirfd int, p strin
 	fd, err := unix.Openat(dirfd, p, flags, 0o644)
 	o, e := s.Open(env, root, p, flags, 0o644)
 	got, want = e.Error(), number(err).Error()
-	if e != OK || err != nil {
+	if e != errno.OK || err != nil {
 		return what, got, want
 	}
 	defer unix.Close(fd)
@@ -243,7 +245,7 @@ func dump(s *State, env *Env) string {
 	var walk func(id InodeID, path string)
 	walk = func(id InodeID, path string) {
 		list, e := s.ReadDir(env, id)
-		if e != OK {
+		if e != errno.OK {
 			fmt.Fprintln(&b, path, e)
 			return
 		}

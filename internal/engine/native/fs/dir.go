@@ -4,37 +4,39 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // lookup finds a name in a directory; . and .. are not names. The caller has checked the right to search.
-func (dir *Inode) lookup(s *State, env *Env, name string) (*Inode, Errno) {
+func (dir *Inode) lookup(s *State, env *Env, name string) (*Inode, errno.Errno) {
 	if len(name) > maxNameBytes {
-		return nil, ENAMETOOLONG
+		return nil, errno.ENAMETOOLONG
 	}
 	if dir.Synth != "" {
 		path := dir.Synth + "/" + name
 		attr, e := env.Synth.Lookup(path)
-		if e != OK {
+		if e != errno.OK {
 			return nil, e
 		}
 		in := s.synthInode(path, attr)
 		in.Mount, in.Parent, in.Name = dir.Mount, dir.ID, name
-		return in, OK
+		return in, errno.OK
 	}
 	if dir.Lost != nil && dir.Lost.Names[name] {
 		dir.notice(s)
 	}
 	if id, ok := s.Over[dir.ID][name]; ok {
-		return s.inode(id), OK
+		return s.inode(id), errno.OK
 	}
 	if id, ok := dir.Entries[name]; ok {
 		if id == 0 {
-			return nil, ENOENT
+			return nil, errno.ENOENT
 		}
-		return s.inode(id), OK
+		return s.inode(id), errno.OK
 	}
 	if dir.Layer == NoLayer || dir.Loaded || Hides(env.Base, dir.Layer, dir.Path, name) {
-		return nil, ENOENT
+		return nil, errno.ENOENT
 	}
 	return dir.adopt(s, env, name)
 }
@@ -52,11 +54,11 @@ func Hides(base Base, layer int, dir, name string) bool {
 		return false
 	}
 	bin := path.Join(dir, name, "bin")
-	if _, e := base.Lstat(layer, bin); e != OK {
+	if _, e := base.Lstat(layer, bin); e != errno.OK {
 		return true
 	}
 	programs, e := base.ReadDir(layer, bin)
-	return e == OK && len(programs) == 0
+	return e == errno.OK && len(programs) == 0
 }
 
 func join(dir, name string) string {
@@ -67,13 +69,13 @@ func join(dir, name string) string {
 }
 
 // adopt makes an inode for a base name.
-func (dir *Inode) adopt(s *State, env *Env, name string) (*Inode, Errno) {
+func (dir *Inode) adopt(s *State, env *Env, name string) (*Inode, errno.Errno) {
 	path := join(dir.Path, name)
 	attr, e := env.Base.Lstat(dir.Layer, path)
-	if e == ENOTDIR {
-		e = ENOENT
+	if e == errno.ENOTDIR {
+		e = errno.ENOENT
 	}
-	if e != OK {
+	if e != errno.OK {
 		return nil, e
 	}
 	from := Origin{Layer: dir.Layer, Path: attr.Same}
@@ -82,7 +84,7 @@ func (dir *Inode) adopt(s *State, env *Env, name string) (*Inode, Errno) {
 		known.Nlink++
 		known.Unseen--
 		dir.enter(s, name, known)
-		return known, OK
+		return known, errno.OK
 	}
 	in := Inode{Mount: dir.Mount, Nlink: 1}
 	(&in).describe(s, attr, dir.Layer, path)
@@ -90,8 +92,8 @@ func (dir *Inode) adopt(s *State, env *Env, name string) (*Inode, Errno) {
 		in.Same, in.Unseen = from, attr.Nlink-1
 	}
 	made, e := s.create(env, in)
-	if e != OK {
-		return nil, ENOMEM
+	if e != errno.OK {
+		return nil, errno.ENOMEM
 	}
 	if attr.Same != "" {
 		if *links == nil {
@@ -100,7 +102,7 @@ func (dir *Inode) adopt(s *State, env *Env, name string) (*Inode, Errno) {
 		(*links)[from] = made.ID
 	}
 	dir.enter(s, name, made)
-	return made, OK
+	return made, errno.OK
 }
 
 // describe fills an inode with what the base says.
@@ -164,12 +166,12 @@ func (s *State) forgetSynths() {
 }
 
 // load makes all base names of a directory entries.
-func (dir *Inode) load(s *State, env *Env) Errno {
+func (dir *Inode) load(s *State, env *Env) errno.Errno {
 	if dir.Loaded || dir.Layer == NoLayer {
-		return OK
+		return errno.OK
 	}
 	names, e := env.Base.ReadDir(dir.Layer, dir.Path)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	slices.Sort(names)
@@ -177,7 +179,7 @@ func (dir *Inode) load(s *State, env *Env) Errno {
 		if _, known := dir.Entries[name]; known || Hides(env.Base, dir.Layer, dir.Path, name) {
 			continue
 		}
-		if _, e := dir.adopt(s, env, name); e == ENOMEM {
+		if _, e := dir.adopt(s, env, name); e == errno.ENOMEM {
 			return e
 		}
 	}
@@ -187,7 +189,7 @@ func (dir *Inode) load(s *State, env *Env) Errno {
 		}
 	}
 	dir.Loaded = true
-	return OK
+	return errno.OK
 }
 
 // DirEntry is one name of a directory.
@@ -199,30 +201,30 @@ type DirEntry struct {
 
 // ReadDir lists a directory: . and .., then its names in order. A caller that hands out the list piece by piece keeps
 // it: later changes must not shift it.
-func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, Errno) {
+func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, errno.Errno) {
 	dir := s.inode(id)
 	if !dir.isDir() {
-		return nil, ENOTDIR
+		return nil, errno.ENOTDIR
 	}
 	if dir.Nlink == 0 {
-		return nil, ENOENT
+		return nil, errno.ENOENT
 	}
 	list := []DirEntry{{".", dir.ID, S_IFDIR}, {"..", dir.parent(s).ID, S_IFDIR}}
 	if dir.Synth != "" {
 		names, e := env.Synth.ReadDir(dir.Synth)
-		if e != OK {
+		if e != errno.OK {
 			return nil, e
 		}
 		names = slices.Clone(names)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			if in, e := dir.lookup(s, env, name); e == OK {
+			if in, e := dir.lookup(s, env, name); e == errno.OK {
 				list = append(list, DirEntry{name, in.ID, in.Mode & S_IFMT})
 			}
 		}
-		return list, OK
+		return list, errno.OK
 	}
-	if e := dir.load(s, env); e != OK {
+	if e := dir.load(s, env); e != errno.OK {
 		return nil, e
 	}
 	for _, name := range dir.names() {
@@ -234,7 +236,7 @@ func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, Errno) {
 		list = append(list, DirEntry{name, in.ID, in.Mode & S_IFMT})
 	}
 	dir.tell(s, IN_ACCESS)
-	return list, OK
+	return list, errno.OK
 }
 
 // names lists the entries of a directory in order, without whiteouts.
@@ -250,14 +252,14 @@ func (in *Inode) names() []string {
 }
 
 // empty answers ENOTEMPTY for a directory with names.
-func (dir *Inode) empty(s *State, env *Env) Errno {
-	if e := dir.load(s, env); e != OK {
+func (dir *Inode) empty(s *State, env *Env) errno.Errno {
+	if e := dir.load(s, env); e != errno.OK {
 		return e
 	}
 	for _, id := range dir.Entries {
 		if id != 0 {
-			return ENOTEMPTY
+			return errno.ENOTEMPTY
 		}
 	}
-	return OK
+	return errno.OK
 }

@@ -1,5 +1,7 @@
 package fs
 
+import "github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+
 // Env is what a call may see and do outside the State.
 type Env struct {
 	NowNs int64 // CLOCK_REALTIME of the node, ns since 1970
@@ -13,14 +15,14 @@ type Env struct {
 	Programs Programs
 	// Opening fails the opening of a file or a folder as a disk does that cannot read its inode; with a name, the making of a file of this name in
 	// a folder, which must be read for it. nil lets all succeed.
-	Opening func(id InodeID, name string) Errno
+	Opening func(id InodeID, name string) errno.Errno
 	// NewBlob gives a number that no other blob of the world has.
 	NewBlob func() BlobID
 }
 
-func (e *Env) opening(in *Inode, name string) Errno {
+func (e *Env) opening(in *Inode, name string) errno.Errno {
 	if e.Opening == nil {
-		return OK
+		return errno.OK
 	}
 	return e.Opening(in.ID, name)
 }
@@ -41,12 +43,12 @@ const NoLayer = -1
 // Config.Layers. Paths are relative to it, without leading or trailing slash, "" being the layer's root. No component
 // is a link that would have to be followed; an implementation refuses to follow one.
 type Base interface {
-	Lstat(layer int, path string) (BaseAttr, Errno)
+	Lstat(layer int, path string) (BaseAttr, errno.Errno)
 	// ReadDir lists a folder, without . and .., in any order.
-	ReadDir(layer int, path string) ([]string, Errno)
-	Readlink(layer int, path string) (string, Errno)
+	ReadDir(layer int, path string) ([]string, errno.Errno)
+	Readlink(layer int, path string) (string, errno.Errno)
 	// ReadAt reads like pread(2); with an empty p it only reports whether the file can be opened.
-	ReadAt(layer int, path string, p []byte, off int64) (int, Errno)
+	ReadAt(layer int, path string, p []byte, off int64) (int, errno.Errno)
 }
 
 // BaseAttr is what a lower layer reports about a name.
@@ -64,14 +66,14 @@ type BaseAttr struct {
 
 // Blobs holds the bytes of written files. A blob is sparse and reads as zeros where nothing was written.
 type Blobs interface {
-	Create(id BlobID) Errno
-	ReadAt(id BlobID, p []byte, off int64) (int, Errno)
-	WriteAt(id BlobID, p []byte, off int64) (int, Errno)
-	Truncate(id BlobID, size int64) Errno
+	Create(id BlobID) errno.Errno
+	ReadAt(id BlobID, p []byte, off int64) (int, errno.Errno)
+	WriteAt(id BlobID, p []byte, off int64) (int, errno.Errno)
+	Truncate(id BlobID, size int64) errno.Errno
 	// PunchHole makes a range read as zeros; the size stays.
-	PunchHole(id BlobID, off, size int64) Errno
+	PunchHole(id BlobID, off, size int64) errno.Errno
 	// CopyFromBase fills an empty blob with the first size bytes of a base file.
-	CopyFromBase(id BlobID, base Base, layer int, path string, size int64) Errno
+	CopyFromBase(id BlobID, base Base, layer int, path string, size int64) errno.Errno
 	// NextData finds the first byte at or behind an offset that is no part of a hole, -1 if there is none. What
 	// lies in no hole may be zeros.
 	NextData(id BlobID, off int64) int64
@@ -80,9 +82,9 @@ type Blobs interface {
 
 // Synth serves /proc and /sys. Paths are absolute paths of the node, such as /proc/self/status.
 type Synth interface {
-	Lookup(path string) (SynthAttr, Errno)
+	Lookup(path string) (SynthAttr, errno.Errno)
 	// ReadDir lists the names in a synthetic directory, without . and .., in any order.
-	ReadDir(path string) ([]string, Errno)
+	ReadDir(path string) ([]string, errno.Errno)
 }
 
 // Programs knows the running programs of a node.

@@ -3,6 +3,8 @@ package fs
 import (
 	"cmp"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Inotify is one instance of inotify(7).
@@ -45,13 +47,13 @@ func (e *Event) Bytes() int {
 }
 
 // NewInotify makes an instance.
-func (s *State) NewInotify() (int64, Errno) {
+func (s *State) NewInotify() (int64, errno.Errno) {
 	if len(s.Instances) >= maxInotify {
-		return 0, EMFILE
+		return 0, errno.EMFILE
 	}
 	s.LastNotify++
 	s.Instances[s.LastNotify] = &Inotify{ID: s.LastNotify}
-	return s.LastNotify, OK
+	return s.LastNotify, errno.OK
 }
 
 // FreeInotify closes an instance.
@@ -75,15 +77,15 @@ func (s *State) TakeReady() []int64 {
 }
 
 // AddWatch answers inotify_add_watch(2) for an inode.
-func (s *State) AddWatch(env *Env, instance int64, id InodeID, mask uint32) (int32, Errno) {
+func (s *State) AddWatch(env *Env, instance int64, id InodeID, mask uint32) (int32, errno.Errno) {
 	n, in := s.Instances[instance], s.inode(id)
 	switch {
 	case mask&(IN_ALL_EVENTS) == 0, mask&IN_MASK_ADD != 0 && mask&IN_MASK_CREATE != 0:
-		return 0, EINVAL
+		return 0, errno.EINVAL
 	case mask&IN_ONLYDIR != 0 && !in.isDir():
-		return 0, ENOTDIR
+		return 0, errno.ENOTDIR
 	}
-	if e := in.access(s, env, R_OK); e != OK {
+	if e := in.access(s, env, R_OK); e != errno.OK {
 		return 0, e
 	}
 	keep := mask & (IN_ALL_EVENTS | IN_ONESHOT | IN_EXCL_UNLINK)
@@ -94,32 +96,32 @@ func (s *State) AddWatch(env *Env, instance int64, id InodeID, mask uint32) (int
 		}
 		switch {
 		case mask&IN_MASK_CREATE != 0:
-			return 0, EEXIST
+			return 0, errno.EEXIST
 		case mask&IN_MASK_ADD != 0:
 			w.Mask |= keep
 		default:
 			w.Mask = keep
 		}
-		return w.WD, OK
+		return w.WD, errno.OK
 	}
 	if len(n.Watches) >= maxWatches {
-		return 0, ENOSPC
+		return 0, errno.ENOSPC
 	}
 	n.LastWD++
 	n.Watches = append(n.Watches, Watch{n.LastWD, id, keep})
 	in.Watches = append(in.Watches, Watcher{instance, n.LastWD, s.Member})
-	return n.LastWD, OK
+	return n.LastWD, errno.OK
 }
 
 // RemoveWatch answers inotify_rm_watch(2).
-func (s *State) RemoveWatch(instance int64, wd int32) Errno {
+func (s *State) RemoveWatch(instance int64, wd int32) errno.Errno {
 	n := s.Instances[instance]
 	i, ok := n.watch(wd)
 	if !ok {
-		return EINVAL
+		return errno.EINVAL
 	}
 	n.endWatch(s, i)
-	return OK
+	return errno.OK
 }
 
 func (n *Inotify) watch(wd int32) (int, bool) {
@@ -197,10 +199,10 @@ func (n *Inotify) queue(s *State, e Event) {
 
 // TakeEvents removes the events that fit into limit bytes. EINVAL: not even the first one fits; EAGAIN: there is
 // none.
-func (s *State) TakeEvents(instance int64, limit int) ([]Event, Errno) {
+func (s *State) TakeEvents(instance int64, limit int) ([]Event, errno.Errno) {
 	n := s.Instances[instance]
 	if len(n.Events) == 0 {
-		return nil, EAGAIN
+		return nil, errno.EAGAIN
 	}
 	k, size := 0, 0
 	for k < len(n.Events) && size+n.Events[k].Bytes() <= limit {
@@ -208,12 +210,12 @@ func (s *State) TakeEvents(instance int64, limit int) ([]Event, Errno) {
 		k++
 	}
 	if k == 0 {
-		return nil, EINVAL
+		return nil, errno.EINVAL
 	}
 	out := slices.Clone(n.Events[:k])
 	n.Events = slices.Delete(n.Events, 0, k)
 	n.Bytes -= size
-	return out, OK
+	return out, errno.OK
 }
 
 func isDirBit(in *Inode) uint32 {

@@ -3,6 +3,8 @@ package fs
 import (
 	"bytes"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // A node's disk keeps what was synchronised; the rest lies in the page cache and in the running transaction, and a power
@@ -174,11 +176,11 @@ func (in *Inode) unsynced() *Unsynced {
 
 // noteData notes the bytes of a range and the size of a file, before a write (or, with cut, a truncation to size or a
 // hole) changes them.
-func (in *Inode) noteData(s *State, env *Env, off, end, size int64, cut bool) Errno {
+func (in *Inode) noteData(s *State, env *Env, off, end, size int64, cut bool) errno.Errno {
 	if !in.journals(s) {
-		return OK
+		return errno.OK
 	}
-	if e := in.observe(s, env, off, end); e != OK {
+	if e := in.observe(s, env, off, end); e != errno.OK {
 		return e
 	}
 	j, u := &s.Journal, in.unsynced()
@@ -190,7 +192,7 @@ func (in *Inode) noteData(s *State, env *Env, off, end, size int64, cut bool) Er
 	}
 	for page := off / pageBytes; page*pageBytes < end; page++ {
 		old, e := in.page(s, env, page)
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
 		if disk, failed := u.Failed[page]; failed { // it is dirty again
@@ -207,22 +209,22 @@ func (in *Inode) noteData(s *State, env *Env, off, end, size int64, cut bool) Er
 		u.Sizes = append(u.Sizes, OldSize{Size: in.Size, Until: j.Seq, Cut: cut})
 		u.Meta = true
 	}
-	return OK
+	return errno.OK
 }
 
 // page reads one page of a file; nil is zeros.
-func (in *Inode) page(s *State, env *Env, page int64) ([]byte, Errno) {
+func (in *Inode) page(s *State, env *Env, page int64) ([]byte, errno.Errno) {
 	if in.Blob == 0 || !in.has(page) {
-		return nil, OK
+		return nil, errno.OK
 	}
 	p := make([]byte, pageBytes)
-	if _, e := env.Blobs.ReadAt(in.Blob, p, page*pageBytes); e != OK {
+	if _, e := env.Blobs.ReadAt(in.Blob, p, page*pageBytes); e != errno.OK {
 		return nil, e
 	}
 	if len(bytes.Trim(p, "\x00")) == 0 {
-		return nil, OK
+		return nil, errno.OK
 	}
-	return p, OK
+	return p, errno.OK
 }
 
 // has reports whether a page is allocated.
@@ -232,22 +234,22 @@ func (in *Inode) has(page int64) bool {
 }
 
 // Sync answers fsync(2), and fdatasync(2) with dataOnly, for an inode.
-func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
+func (s *State) Sync(env *Env, id InodeID, dataOnly bool) errno.Errno {
 	in := s.inode(id)
-	if e := in.observe(s, env, 0, in.Size); e != OK {
+	if e := in.observe(s, env, 0, in.Size); e != errno.OK {
 		return e
 	}
 	in.Dirty = false
 	if !in.journals(s) {
 		in.syncData(s)
-		return OK
+		return errno.OK
 	}
 	commit := !dataOnly || in.isDir() || in.Unsynced != nil && in.Unsynced.Meta // the data of a directory are its names
 	in.syncData(s)
 	if commit {
 		s.commitFor(env, id)
 	}
-	return OK
+	return errno.OK
 }
 
 // commitFor makes the changes of metadata durable that a synchronisation of an inode brings along.
@@ -258,27 +260,27 @@ func (s *State) commitFor(env *Env, id InodeID) {
 // FailSync is an fsync(2) whose writes fail. As on Linux the pages count as clean all the same: the page cache
 // keeps the new bytes and no later fsync writes them, unless they are written again. The disk keeps what it had, and zeros
 // where the file has grown.
-func (s *State) FailSync(env *Env, id InodeID) Errno {
+func (s *State) FailSync(env *Env, id InodeID) errno.Errno {
 	return s.FailRange(env, id, 0, maxFileBytes)
 }
 
 // FailRange is FailSync for an msync(2) of a part of a file.
-func (s *State) FailRange(env *Env, id InodeID, from, to int64) Errno {
+func (s *State) FailRange(env *Env, id InodeID, from, to int64) errno.Errno {
 	in := s.inode(id)
 	in.SyncErrors++
 	s.SyncErrors++
-	if e := in.observe(s, env, from, to); e != OK {
+	if e := in.observe(s, env, from, to); e != errno.OK {
 		return e
 	}
 	in.Dirty = false
 	if in.Unsynced == nil {
-		return OK
+		return errno.OK
 	}
 	s.commitFor(env, id) // so that no truncation can come back
 	if in.Unsynced != nil {
 		in.clean(s, from, to, true)
 	}
-	return OK
+	return errno.OK
 }
 
 // clean drops the earlier contents of the pages of a range, which the disk has as they are, or, with failed, as
@@ -330,8 +332,8 @@ func (s *State) Changed() []InodeID {
 }
 
 // SyncAll answers sync(2) and syncfs(2).
-func (s *State) SyncAll(env *Env) Errno {
-	if e := s.ObserveAll(env); e != OK {
+func (s *State) SyncAll(env *Env) errno.Errno {
+	if e := s.ObserveAll(env); e != errno.OK {
 		return e
 	}
 	for _, id := range s.Changed() {
@@ -341,19 +343,19 @@ func (s *State) SyncAll(env *Env) Errno {
 		in.syncData(s)
 	}
 	s.commit(env, func(*Change) bool { return true })
-	return OK
+	return errno.OK
 }
 
 // SyncRange answers msync(2) of a part of a file: its bytes become durable, and the file's size up to there, as by
 // fdatasync(2).
-func (s *State) SyncRange(env *Env, id InodeID, from, to int64) Errno {
+func (s *State) SyncRange(env *Env, id InodeID, from, to int64) errno.Errno {
 	in := s.inode(id)
-	if e := in.observe(s, env, from, to); e != OK {
+	if e := in.observe(s, env, from, to); e != errno.OK {
 		return e
 	}
 	if in.Unsynced == nil {
 		in.Dirty = false
-		return OK
+		return errno.OK
 	}
 	if in.journals(s) && in.Unsynced.Meta {
 		s.commitFor(env, id)
@@ -361,7 +363,7 @@ func (s *State) SyncRange(env *Env, id InodeID, from, to int64) Errno {
 	if in.Unsynced != nil {
 		in.clean(s, from, to, false)
 	}
-	return OK
+	return errno.OK
 }
 
 // unsynced lists the inodes with data that is not durable, by number.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Flock is a lock on a whole file (flock(2)). Its owner is the caller's number of the open file.
@@ -27,19 +29,19 @@ const ToEnd = math.MaxInt64
 
 // SetFlock takes a lock or changes the one its owner has. EAGAIN means that another owner's lock is in the way; an
 // own lock that was to be converted is lost then (flock(2)).
-func (s *State) SetFlock(id InodeID, l Flock) Errno {
+func (s *State) SetFlock(id InodeID, l Flock) errno.Errno {
 	in := s.inode(id)
 	if len(in.Flocks) >= maxLocks {
-		return ENOLCK
+		return errno.ENOLCK
 	}
 	s.DropFlock(id, l.Owner)
 	for _, o := range in.Flocks {
 		if o.Exclusive || l.Exclusive {
-			return EAGAIN
+			return errno.EAGAIN
 		}
 	}
 	in.Flocks = append(in.Flocks, l)
-	return OK
+	return errno.OK
 }
 
 // DropFlock gives an owner's lock up. It reports whether there was one: the threads that wait may try again.
@@ -68,13 +70,13 @@ func (s *State) Conflict(id InodeID, l Lock) (Lock, bool) {
 
 // SetLock takes a lock; in its range it replaces what its owner had there. EAGAIN means that another owner's lock is
 // in the way.
-func (s *State) SetLock(id InodeID, l Lock) Errno {
+func (s *State) SetLock(id InodeID, l Lock) errno.Errno {
 	if _, ok := s.Conflict(id, l); ok {
-		return EAGAIN
+		return errno.EAGAIN
 	}
 	in := s.inode(id)
 	if len(in.Locks)+2 > maxLocks {
-		return ENOLCK
+		return errno.ENOLCK
 	}
 	s.DropLock(id, l)
 	// Neighbours of the same owner and type become one.
@@ -88,7 +90,7 @@ func (s *State) SetLock(id InodeID, l Lock) Errno {
 	})
 	in.Locks = append(in.Locks, l)
 	slices.SortStableFunc(in.Locks, func(a, b Lock) int { return cmp.Compare(a.First, b.First) })
-	return OK
+	return errno.OK
 }
 
 // DropLock unlocks the range of l for its owner. It reports whether anything was locked there.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Choose decides what becomes of something that was not durable: a number below n, where 0 is that nothing is lost. What
@@ -105,8 +107,8 @@ func (s *State) TakeNoticed() []int {
 
 // PowerLoss leaves what a disk holds after the power went, one of the legal images of the journal's profile, and empties
 // what lies in memory. All programs of the node must be gone. id is the number of the loss.
-func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
-	if e := s.ObserveAll(env); e != OK {
+func (s *State) PowerLoss(env *Env, id int, choose Choose) errno.Errno {
+	if e := s.ObserveAll(env); e != errno.OK {
 		return e
 	}
 	j := &s.Journal
@@ -122,7 +124,7 @@ func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
 		s.loseChanges(id, choose)
 	}
 	for _, in := range s.unsynced() {
-		if e := in.loseData(s, env, id, cut, choose); e != OK {
+		if e := in.loseData(s, env, id, cut, choose); e != errno.OK {
 			return e
 		}
 	}
@@ -130,7 +132,7 @@ func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
 	s.emptyMemory()
 	s.recount(env)
 	s.chill()
-	return OK
+	return errno.OK
 }
 
 // lastDurable chooses how many changes of metadata are lost, from the last one back, and gives the number of the last
@@ -229,14 +231,14 @@ const sectorBytes = 512
 
 // loseData chooses what the disk has of a file's pages and of its size. cut is the last change of metadata that is
 // durable.
-func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) Errno {
+func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) errno.Errno {
 	l := losing{s: s, env: env, in: in, u: in.Unsynced, id: id, cut: cut, choose: choose, who: fmt.Sprintf("file/%d", in.ID)}
 	in.Unsynced = nil
 	if l.u.Seen != 0 {
 		env.Blobs.Free(l.u.Seen)
 	}
 	if s.Inodes[in.ID] == nil || len(l.u.Pages) == 0 && len(l.u.Sizes) == 0 && len(l.u.Failed) == 0 {
-		return OK
+		return errno.OK
 	}
 	for _, f := range s.Journal.Flushes {
 		if f.Inode == in.ID && f.Seq <= cut {
@@ -252,7 +254,7 @@ func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) 
 	size, durableSize, written := l.size()
 	present := in.Size
 	for _, page := range slices.Sorted(maps.Keys(l.u.Pages)) {
-		if e := l.page(page, page*pageBytes >= durableSize, written); e != OK {
+		if e := l.page(page, page*pageBytes >= durableSize, written); e != errno.OK {
 			return e
 		}
 	}
@@ -261,7 +263,7 @@ func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) 
 		if image == nil {
 			image = make([]byte, pageBytes)
 		}
-		if e := l.put(page, image); e != OK {
+		if e := l.put(page, image); e != errno.OK {
 			return e
 		}
 	}
@@ -269,7 +271,7 @@ func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) 
 		in.lost(id).Size = true
 	}
 	if in.Blob == 0 && size == 0 {
-		return OK
+		return errno.OK
 	}
 	return in.resize(s, env, size) // which also cuts what a restored page has behind the end
 }
@@ -360,7 +362,7 @@ func (l *losing) size() (size, durable, written int64) {
 
 // page chooses the bytes of a page. grown says that it lies behind the durable size: there the disk has what was written
 // before the change written, or more.
-func (l *losing) page(page int64, grown bool, written int64) Errno {
+func (l *losing) page(page int64, grown bool, written int64) errno.Errno {
 	old := make([]ended, len(l.u.Pages[page]))
 	gone := flushed(l.u.Pages[page], l.flushed)
 	for i, o := range l.u.Pages[page] {
@@ -377,7 +379,7 @@ func (l *losing) page(page int64, grown bool, written int64) Errno {
 	states := make([][]byte, 0, to-from+1) // newest first
 	for i := to; i >= from; i-- {
 		state, e := l.in.pageState(l.s, l.env, page, l.u.Pages[page], i)
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
 		states = append(states, state)
@@ -398,9 +400,9 @@ func (l *losing) page(page int64, grown bool, written int64) Errno {
 }
 
 // put makes the disk hold an image of a page.
-func (l *losing) put(page int64, image []byte) Errno {
+func (l *losing) put(page int64, image []byte) errno.Errno {
 	present, e := l.in.pageState(l.s, l.env, page, nil, 0)
-	if e != OK || bytes.Equal(image, present) {
+	if e != errno.OK || bytes.Equal(image, present) {
 		return e
 	}
 	l.in.lost(l.id).Pages[page] = true
@@ -408,8 +410,8 @@ func (l *losing) put(page int64, image []byte) Errno {
 }
 
 // pageState is the i-th content of a page, of which old are the earlier ones, in full.
-func (in *Inode) pageState(s *State, env *Env, page int64, old []OldPage, i int) ([]byte, Errno) {
-	state, e := []byte(nil), OK
+func (in *Inode) pageState(s *State, env *Env, page int64, old []OldPage, i int) ([]byte, errno.Errno) {
+	state, e := []byte(nil), errno.OK
 	if i < len(old) {
 		state = old[i].Data
 	} else {
@@ -453,7 +455,7 @@ func (u *Unsynced) moments() []int64 {
 }
 
 // restore puts the bytes of a page in place. A page of zeros becomes a hole.
-func (in *Inode) restore(s *State, env *Env, page int64, image []byte) Errno {
+func (in *Inode) restore(s *State, env *Env, page int64, image []byte) errno.Errno {
 	if len(bytes.Trim(image, "\x00")) == 0 {
 		return in.punch(s, env, page*pageBytes, pageBytes, false)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // step is one call of a script. Bytes are written in whole sectors, so that an image is small.
@@ -34,14 +36,14 @@ func play(t *testing.T, p Profile, script []step, choose Choose) string {
 	}
 	s.StartJournal(p)
 	for _, o := range script {
-		if e := run(s, env, o); e != OK {
+		if e := run(s, env, o); e != errno.OK {
 			t.Fatalf("%v: %v", o, e)
 		}
 		if err := s.Check(); err != nil {
 			t.Fatalf("after %v: %v", o, err)
 		}
 	}
-	if e := s.PowerLoss(env, 1, choose); e != OK {
+	if e := s.PowerLoss(env, 1, choose); e != errno.OK {
 		t.Fatal(e)
 	}
 	if err := s.Check(); err != nil {
@@ -87,15 +89,15 @@ func sectors(b []byte) string {
 	return string(out)
 }
 
-func run(s *State, env *Env, o step) Errno {
-	open := func(path string, flags int) (InodeID, Errno) {
+func run(s *State, env *Env, o step) errno.Errno {
+	open := func(path string, flags int) (InodeID, errno.Errno) {
 		got, e := s.Open(env, s.Root(), path, flags, 0o644)
 		return got.Inode, e
 	}
 	switch o.call {
 	case "create":
 		id, e := open(o.a, O_CREAT|O_EXCL|O_WRONLY)
-		if e == OK {
+		if e == errno.OK {
 			s.Unref(env, id)
 		}
 		return e
@@ -116,7 +118,7 @@ func run(s *State, env *Env, o step) Errno {
 		flags = O_RDONLY
 	}
 	id, e := open(o.a, flags)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	defer s.Unref(env, id)
@@ -132,11 +134,11 @@ func run(s *State, env *Env, o step) Errno {
 	case "failing fsync":
 		e = s.FailSync(env, id)
 	case "store", "unseen store":
-		if e = mapped(s, env, id); e == OK {
+		if e = mapped(s, env, id); e == errno.OK {
 			stored := []byte(strings.Repeat(string(o.fill), o.n*sectorBytes))
 			_, e = env.Blobs.WriteAt(s.inode(id).Blob, stored, int64(o.at*sectorBytes))
 		}
-		if o.call == "store" && e == OK {
+		if o.call == "store" && e == errno.OK {
 			e = s.Observe(env, id, 0, s.Size(id))
 		}
 	case "msync":
@@ -148,9 +150,9 @@ func run(s *State, env *Env, o step) Errno {
 }
 
 // mapped has programs map a file of the disk to store into it.
-func mapped(s *State, env *Env, id InodeID) Errno {
+func mapped(s *State, env *Env, id InodeID) errno.Errno {
 	_, e := s.Content(env, id, true)
-	if e == OK {
+	if e == errno.OK {
 		s.NoteShared(id)
 		e = s.Storable(env, id)
 	}
@@ -507,6 +509,8 @@ func legal(p Profile, script []step) map[string]bool {
 }
 
 // What lies in memory is gone, and a volume below it stays.
+//
+//ci:underway
 func TestPowerLossEmptiesMemory(t *testing.T) {
 	env, _ := testEnv(t.TempDir())
 	s, err := New(env, Config{Root: NoLayer, Volumes: []Volume{{Target: "/tmp/a/b", Layer: NoLayer}}})
@@ -515,11 +519,11 @@ func TestPowerLossEmptiesMemory(t *testing.T) {
 	}
 	s.StartJournal(Ext4Ordered)
 	for _, path := range []string{"/tmp/f", "/tmp/a/g", "/tmp/a/b/h", "/i"} {
-		if e := run(s, env, step{call: "create", a: path}); e != OK {
+		if e := run(s, env, step{call: "create", a: path}); e != errno.OK {
 			t.Fatal(path, e)
 		}
 	}
-	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return 0 }); e != OK {
+	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return 0 }); e != errno.OK {
 		t.Fatal(e)
 	}
 	if err := s.Check(); err != nil {
@@ -530,12 +534,14 @@ func TestPowerLossEmptiesMemory(t *testing.T) {
 			t.Errorf("%s has %q, want %q", dir, got, want)
 		}
 	}
-	if _, e := s.Walk(env, s.Root(), "/i", true); e != OK {
+	if _, e := s.Walk(env, s.Root(), "/i", true); e != errno.OK {
 		t.Error("/i is gone, although nothing was chosen to be lost")
 	}
 }
 
 // What a program has written by a map is lost unless it was synchronised.
+//
+//ci:underway
 func TestPowerLossOfMaps(t *testing.T) {
 	for _, synced := range []bool{false, true} {
 		env, blobs := testEnv(t.TempDir())
@@ -545,28 +551,28 @@ func TestPowerLossOfMaps(t *testing.T) {
 		}
 		s.StartJournal(Ext4Ordered)
 		for _, o := range []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 8, fill: 'x'}, {call: "sync"}} {
-			if e := run(s, env, o); e != OK {
+			if e := run(s, env, o); e != errno.OK {
 				t.Fatal(o, e)
 			}
 		}
 		p, _ := s.Walk(env, s.Root(), "/a", true)
 		c, e := s.Content(env, p.Inode, true)
-		if e == OK {
+		if e == errno.OK {
 			s.NoteShared(p.Inode)
 			e = s.Storable(env, p.Inode)
 		}
-		if e != OK {
+		if e != errno.OK {
 			t.Fatal(e)
 		}
 		blobs.WriteAt(c.Blob, []byte(strings.Repeat("y", pageBytes)), 0)
 		want := "xxxxxxxx"
 		if synced {
-			if e := s.Sync(env, p.Inode, true); e != OK {
+			if e := s.Sync(env, p.Inode, true); e != errno.OK {
 				t.Fatal(e)
 			}
 			want = "yyyyyyyy"
 		}
-		if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return loseAll }); e != OK {
+		if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return loseAll }); e != errno.OK {
 			t.Fatal(e)
 		}
 		if got := sectors(content(s, env, p.Inode)); got != want {
@@ -576,6 +582,8 @@ func TestPowerLossOfMaps(t *testing.T) {
 }
 
 // msync of some pages leaves the others of the file to be lost, and other files.
+//
+//ci:underway
 func TestPowerLossBesideAnMsync(t *testing.T) {
 	env, blobs := testEnv(t.TempDir())
 	s, err := New(env, Config{Root: NoLayer})
@@ -586,7 +594,7 @@ func TestPowerLossBesideAnMsync(t *testing.T) {
 	for _, o := range []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 24, fill: 'x'}, {call: "create", a: "/b"},
 		{call: "write", a: "/b", n: 8, fill: 'x'}, {call: "sync"},
 		{call: "write", a: "/a", at: 16, n: 8, fill: 'z'}} {
-		if e := run(s, env, o); e != OK {
+		if e := run(s, env, o); e != errno.OK {
 			t.Fatal(o, e)
 		}
 	}
@@ -594,11 +602,11 @@ func TestPowerLossBesideAnMsync(t *testing.T) {
 	for i, name := range []string{"/a", "/b"} {
 		p, _ := s.Walk(env, s.Root(), name, true)
 		c, e := s.Content(env, p.Inode, true)
-		if e == OK {
+		if e == errno.OK {
 			s.NoteShared(p.Inode)
 			e = s.Storable(env, p.Inode)
 		}
-		if e != OK {
+		if e != errno.OK {
 			t.Fatal(e)
 		}
 		ids[i] = p.Inode
@@ -606,13 +614,13 @@ func TestPowerLossBesideAnMsync(t *testing.T) {
 	}
 	c, _ := s.Content(env, ids[0], true)
 	blobs.WriteAt(c.Blob, []byte(strings.Repeat("y", pageBytes)), pageBytes)
-	if e := s.SyncRange(env, ids[0], pageBytes, 2*pageBytes); e != OK {
+	if e := s.SyncRange(env, ids[0], pageBytes, 2*pageBytes); e != errno.OK {
 		t.Fatal(e)
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return loseAll }); e != OK {
+	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return loseAll }); e != errno.OK {
 		t.Fatal(e)
 	}
 	for i, want := range []string{"xxxxxxxxyyyyyyyyxxxxxxxx", "xxxxxxxx"} {

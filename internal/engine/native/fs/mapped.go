@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Programs store into MAP_SHARED maps of files without a call. Observe compares such a file with its bytes at the
@@ -12,24 +14,24 @@ import (
 // power loss. What a page held between two looks and not at one of them is no state that a crash image may have.
 
 // Storable notes that programs may store into a map of a file from now on.
-func (s *State) Storable(env *Env, id InodeID) Errno {
+func (s *State) Storable(env *Env, id InodeID) errno.Errno {
 	in := s.inode(id)
 	if in.Stores || !in.lasting(s) {
-		return OK
+		return errno.OK
 	}
 	in.Stores = true
 	if in.journals(s) || s.SyncsFail {
 		return in.remember(s, env)
 	}
-	return OK
+	return errno.OK
 }
 
 // MayFailSyncs notes whether synchronisations of files may fail: that matters for what is dirty alone. Files into
 // which programs store are looked at although no power loss is possible.
-func (s *State) MayFailSyncs(env *Env, may bool) Errno {
+func (s *State) MayFailSyncs(env *Env, may bool) errno.Errno {
 	s.SyncsFail = may
 	if !may {
-		return OK
+		return errno.OK
 	}
 	return s.ObserveAll(env)
 }
@@ -43,13 +45,13 @@ func (s *State) NoteShared(id InodeID) {
 }
 
 // remember keeps a file's bytes, with which the next look compares.
-func (in *Inode) remember(s *State, env *Env) Errno {
+func (in *Inode) remember(s *State, env *Env) errno.Errno {
 	id := env.NewBlob()
-	if e := env.Blobs.Create(id); e != OK {
+	if e := env.Blobs.Create(id); e != errno.OK {
 		return e
 	}
 	in.unsynced().Seen = id
-	if e := env.Blobs.Truncate(id, in.Size); e != OK {
+	if e := env.Blobs.Truncate(id, in.Size); e != errno.OK {
 		return e
 	}
 	return in.saw(env, 0, in.Size)
@@ -59,39 +61,39 @@ func (in *Inode) remember(s *State, env *Env) Errno {
 const lookBytes = 64 * pageBytes
 
 // saw copies a range of a file to the bytes with which the next look compares.
-func (in *Inode) saw(env *Env, from, to int64) Errno {
+func (in *Inode) saw(env *Env, from, to int64) errno.Errno {
 	u := in.Unsynced
 	if u == nil || u.Seen == 0 {
-		return OK
+		return errno.OK
 	}
 	part := make([]byte, min(lookBytes, to-from))
 	for off := from; off < to; off += int64(len(part)) {
 		data := env.Blobs.NextData(in.Blob, off)
 		if data < 0 || data >= to {
-			return OK
+			return errno.OK
 		}
 		off = data / pageBytes * pageBytes
 		off = max(off, from)
 		n, e := env.Blobs.ReadAt(in.Blob, part[:min(int64(len(part)), to-off)], off)
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
-		if _, e := env.Blobs.WriteAt(u.Seen, part[:n], off); e != OK {
+		if _, e := env.Blobs.WriteAt(u.Seen, part[:n], off); e != errno.OK {
 			return e
 		}
 	}
-	return OK
+	return errno.OK
 }
 
 // Observe notes what programs have stored through maps into the pages of a range of a file since the last look.
-func (s *State) Observe(env *Env, id InodeID, from, to int64) Errno {
+func (s *State) Observe(env *Env, id InodeID, from, to int64) errno.Errno {
 	return s.inode(id).observe(s, env, from, to)
 }
 
 // observe is Observe.
-func (in *Inode) observe(s *State, env *Env, from, to int64) Errno {
+func (in *Inode) observe(s *State, env *Env, from, to int64) errno.Errno {
 	if !in.Stores {
-		return OK
+		return errno.OK
 	}
 	u := in.Unsynced
 	if u == nil || u.Seen == 0 {
@@ -99,12 +101,12 @@ func (in *Inode) observe(s *State, env *Env, from, to int64) Errno {
 		if s.SyncsFail {
 			return in.remember(s, env)
 		}
-		return OK
+		return errno.OK
 	}
 	from, to = from/pageBytes*pageBytes, min(to, in.Size)
 	size := min(int64(lookBytes), (to-from+pageBytes-1)/pageBytes*pageBytes)
 	if size <= 0 {
-		return OK
+		return errno.OK
 	}
 	now, then := make([]byte, size), make([]byte, size)
 	began := false
@@ -123,7 +125,7 @@ func (in *Inode) observe(s *State, env *Env, from, to int64) Errno {
 			bytes []byte
 		}{{in.Blob, now}, {u.Seen, then}} {
 			n, e := env.Blobs.ReadAt(side.blob, side.bytes, off)
-			if e != OK {
+			if e != errno.OK {
 				return e
 			}
 			clear(side.bytes[n:])
@@ -139,7 +141,7 @@ func (in *Inode) observe(s *State, env *Env, from, to int64) Errno {
 				s.atomically()
 				began = true
 			}
-			if e := in.noteStore(s, env, (off+at)/pageBytes, then[at:at+pageBytes], now[at:at+pageBytes]); e != OK {
+			if e := in.noteStore(s, env, (off+at)/pageBytes, then[at:at+pageBytes], now[at:at+pageBytes]); e != errno.OK {
 				return e
 			}
 		}
@@ -148,11 +150,11 @@ func (in *Inode) observe(s *State, env *Env, from, to int64) Errno {
 		in.Life = s.Life
 		in.touched(s, env)
 	}
-	return OK
+	return errno.OK
 }
 
 // noteStore notes that the content of a page has changed by stores.
-func (in *Inode) noteStore(s *State, env *Env, page int64, then, now []byte) Errno {
+func (in *Inode) noteStore(s *State, env *Env, page int64, then, now []byte) errno.Errno {
 	u := in.Unsynced
 	var old []byte
 	if in.journals(s) && len(bytes.Trim(then, "\x00")) > 0 {
@@ -185,13 +187,13 @@ func (s *State) storable() []*Inode {
 }
 
 // ObserveAll is Observe of all files.
-func (s *State) ObserveAll(env *Env) Errno {
+func (s *State) ObserveAll(env *Env) errno.Errno {
 	for _, in := range s.storable() {
-		if e := in.observe(s, env, 0, in.Size); e != OK {
+		if e := in.observe(s, env, 0, in.Size); e != errno.OK {
 			return e
 		}
 	}
-	return OK
+	return errno.OK
 }
 
 // Unwritten reports whether the disk lacks bytes of a range of a file. It looks at the range first.

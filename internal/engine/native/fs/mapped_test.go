@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // sparse makes a file of ten pages that programs map, of which the second has bytes and the fifth is allocated.
@@ -17,9 +19,9 @@ func sparse(t *testing.T) (*State, *Env, memory, InodeID) {
 		t.Fatal(err)
 	}
 	o, e := s.Open(env, s.Root(), "/f", O_CREAT|O_RDWR, 0o600)
-	check := func(e Errno) {
+	check := func(e errno.Errno) {
 		t.Helper()
-		if e != OK {
+		if e != errno.OK {
 			t.Fatal(e)
 		}
 	}
@@ -59,7 +61,7 @@ func TestPagesOutOfTheCache(t *testing.T) {
 	s, env, blobs, id := sparse(t)
 	s.StartJournal(Ext4Ordered)
 	s.inode(id).Stores = false
-	if e := mapped(s, env, id); e != OK {
+	if e := mapped(s, env, id); e != errno.OK {
 		t.Fatal(e)
 	}
 	if s.Evict(env, id); len(s.Cold(id, 0, 10)) > 0 {
@@ -67,7 +69,7 @@ func TestPagesOutOfTheCache(t *testing.T) {
 	}
 	s.Killed()
 	blobs.WriteAt(s.inode(id).Blob, []byte("y"), 7*pageBytes)
-	if _, e := s.WriteAt(env, id, []byte("z"), 3*pageBytes); e != OK {
+	if _, e := s.WriteAt(env, id, []byte("z"), 3*pageBytes); e != errno.OK {
 		t.Fatal(e)
 	}
 	s.inode(id).Life = 0 // as if that had been before the crash
@@ -80,7 +82,7 @@ func TestPagesOutOfTheCache(t *testing.T) {
 	if got := s.Cold(id, 0, 5); !slices.Equal(got, []Extent{{0, 1}, {4, 5}}) {
 		t.Error("cold after a read:", got)
 	}
-	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return keepAll }); e != OK {
+	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return keepAll }); e != errno.OK {
 		t.Fatal(e)
 	}
 	if got := s.Cold(id, 0, 20); !slices.Equal(got, []Extent{{0, 10}}) {

@@ -5,29 +5,31 @@ package fs
 import (
 	"slices"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 func TestSeals(t *testing.T) {
 	for _, c := range []struct {
 		name                        string
 		seals                       int
-		write, extend, shrink, grow Errno
+		write, extend, shrink, grow errno.Errno
 	}{
-		{"none", 0, OK, OK, OK, OK},
-		{"shrink", F_SEAL_SHRINK, OK, OK, EPERM, OK},
-		{"grow", F_SEAL_GROW, OK, EPERM, OK, EPERM},
-		{"write", F_SEAL_WRITE, EPERM, EPERM, OK, OK},
-		{"future write", F_SEAL_FUTURE_WRITE, EPERM, EPERM, OK, OK},
+		{"none", 0, errno.OK, errno.OK, errno.OK, errno.OK},
+		{"shrink", F_SEAL_SHRINK, errno.OK, errno.OK, errno.EPERM, errno.OK},
+		{"grow", F_SEAL_GROW, errno.OK, errno.EPERM, errno.OK, errno.EPERM},
+		{"write", F_SEAL_WRITE, errno.EPERM, errno.EPERM, errno.OK, errno.OK},
+		{"future write", F_SEAL_FUTURE_WRITE, errno.EPERM, errno.EPERM, errno.OK, errno.OK},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, env, _, _ := newState(t, Config{}, nil)
 			id, e := s.NewMemory(env, "m", 0o777, 0)
-			if e != OK {
+			if e != errno.OK {
 				t.Fatal(e)
 			}
 			defer s.Unref(env, id)
 			s.WriteAt(env, id, []byte("0123456789"), 0)
-			if e := s.AddSeals(id, c.seals); e != OK {
+			if e := s.AddSeals(id, c.seals); e != errno.OK {
 				t.Fatal(e)
 			}
 			_, write := s.WriteAt(env, id, []byte("x"), 0)
@@ -43,7 +45,7 @@ func TestSeals(t *testing.T) {
 	}
 	s, env, blobs, _ := newState(t, Config{}, nil)
 	id, _ := s.NewMemory(env, "m", 0o777, F_SEAL_SEAL)
-	if e := s.AddSeals(id, F_SEAL_GROW); e != EPERM {
+	if e := s.AddSeals(id, F_SEAL_GROW); e != errno.EPERM {
 		t.Error("sealed seals:", e)
 	}
 	s.WriteAt(env, id, []byte("x"), 0)
@@ -58,18 +60,18 @@ func TestSeals(t *testing.T) {
 func TestMapped(t *testing.T) {
 	s, env, _, _ := newState(t, Config{}, nil)
 	o, e := s.Open(env, s.Root(), "/f", O_RDWR|O_CREAT, 0o644)
-	if e != OK {
+	if e != errno.OK {
 		t.Fatal(e)
 	}
 	s.Truncate(env, o.Inode, 1<<20)
-	if _, e := s.SeekData(o.Inode, 0); e != ENXIO {
+	if _, e := s.SeekData(o.Inode, 0); e != errno.ENXIO {
 		t.Error("data in a hole:", e)
 	}
 	c, _ := s.Content(env, o.Inode, true)
-	if off, e := s.SeekData(o.Inode, 5); off != 5 || e != OK {
+	if off, e := s.SeekData(o.Inode, 5); off != 5 || e != errno.OK {
 		t.Error("data of a mapped file:", off, e)
 	}
-	if off, e := s.SeekHole(o.Inode, 5); off != 1<<20 || e != OK {
+	if off, e := s.SeekHole(o.Inode, 5); off != 1<<20 || e != errno.OK {
 		t.Error("hole of a mapped file:", off, e)
 	}
 	s.Unref(env, o.Inode)
@@ -85,7 +87,7 @@ func TestGone(t *testing.T) {
 	var made []InodeID
 	for _, name := range []string{"/a", "/b", "/c"} {
 		id, e := s.Mknod(env, s.Root(), name, S_IFSOCK|0o755)
-		if e != OK {
+		if e != errno.OK {
 			t.Fatal(e)
 		}
 		made = append(made, id)

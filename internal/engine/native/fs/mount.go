@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -63,13 +64,13 @@ func (s *State) newRoot(env *Env, m Mount, mode uint32) (*Inode, error) {
 	(&in).stamp(s, s.Config.StartNs)
 	if m.Layer != NoLayer {
 		attr, e := env.Base.Lstat(m.Layer, "")
-		if e != OK {
+		if e != errno.OK {
 			return nil, fmt.Errorf("%s: %w", s.Config.Layers[m.Layer], e)
 		}
 		(&in).describe(s, attr, m.Layer, "")
 	}
 	made, e := s.create(env, in)
-	if e != OK {
+	if e != errno.OK {
 		return nil, e
 	}
 	s.Mounts = append(s.Mounts, m)
@@ -90,7 +91,7 @@ func (s *State) mountStandard(env *Env) error {
 			continue
 		}
 		if m.target == "/var/run" {
-			if p, e := s.Walk(env, rootInode, m.target, false); e == OK && s.inode(p.Inode).is(S_IFLNK) {
+			if p, e := s.Walk(env, rootInode, m.target, false); e == errno.OK && s.inode(p.Inode).is(S_IFLNK) {
 				continue // to /run
 			}
 		}
@@ -126,15 +127,15 @@ func (s *State) fillDev(env *Env) error {
 		{EdgesPath, S_IFCHR | 0o666, DevEdges, ""}, {world.MishapPath, S_IFCHR | 0o666, DevMishap, ""},
 	} {
 		t, e := s.tail(env, rootInode, d.path)
-		if e == OK {
+		if e == errno.OK {
 			_, e = t.dir.make(s, env, t.name, Inode{Mode: d.mode, Rdev: d.rdev, Target: d.target})
 		}
-		if e != OK {
+		if e != errno.OK {
 			return fmt.Errorf("%s: %w", d.path, e)
 		}
 	}
 	p, e := s.Walk(env, rootInode, path.Dir(ReportPath), false)
-	if e != OK {
+	if e != errno.OK {
 		return fmt.Errorf("%s: %w", ReportPath, e)
 	}
 	s.inode(p.Inode).Fixed = true
@@ -169,7 +170,7 @@ func (s *State) mountVolume(env *Env, v Volume) error {
 	in.UID, in.GID = v.UID, v.GID
 	if v.File {
 		in.Served = true
-		if _, e := in.writeAt(s, env, v.Content, 0); e != OK {
+		if _, e := in.writeAt(s, env, v.Content, 0); e != errno.OK {
 			return fmt.Errorf("volume %s: %w", v.Target, e)
 		}
 	}
@@ -179,11 +180,11 @@ func (s *State) mountVolume(env *Env, v Volume) error {
 // mount puts a tree in the place of a name, and gives its root; missing directories are made.
 func (s *State) mount(env *Env, m Mount, mode uint32) (*Inode, error) {
 	dir, name, e := s.furnish(env, m.Target)
-	if e != OK {
+	if e != errno.OK {
 		return nil, fmt.Errorf("%s: %w", m.Target, e)
 	}
 	if dir.Synth != "" {
-		return nil, fmt.Errorf("%s: %w", m.Target, EPERM)
+		return nil, fmt.Errorf("%s: %w", m.Target, errno.EPERM)
 	}
 	if m.Type == Proc || m.Type == Sys {
 		s.Mounts = append(s.Mounts, m)
@@ -201,7 +202,7 @@ func (s *State) mount(env *Env, m Mount, mode uint32) (*Inode, error) {
 }
 
 func (dir *Inode) mounted(s *State, env *Env, name string, root *Inode) error {
-	if e := dir.mountAt(s, env, name, root); e != OK {
+	if e := dir.mountAt(s, env, name, root); e != errno.OK {
 		return fmt.Errorf("%s: %w", name, e)
 	}
 	return nil
@@ -222,7 +223,7 @@ func (in *Inode) cover(s *State) {
 
 // furnish gives the directory and the name of a path, making the directories above it. Links are followed, also the
 // last component.
-func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
+func (s *State) furnish(env *Env, path string) (*Inode, string, errno.Errno) {
 	dir := s.inode(rootInode)
 	var parts []string
 	for _, p := range strings.Split(path, "/") {
@@ -231,32 +232,32 @@ func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
 		}
 	}
 	if len(parts) == 0 {
-		return nil, "", EBUSY
+		return nil, "", errno.EBUSY
 	}
 	for i, name := range parts {
 		p, e := s.Walk(env, dir.ID, name, true)
 		last := i == len(parts)-1
 		switch {
-		case e == OK && p.Inode != 0:
+		case e == errno.OK && p.Inode != 0:
 			in := s.inode(p.Inode)
 			if last {
 				if in.ID == rootInode {
-					return nil, "", EBUSY
+					return nil, "", errno.EBUSY
 				}
 				dir, name := in.place(s)
-				return s.inode(dir), name, OK
+				return s.inode(dir), name, errno.OK
 			}
 			if !in.isDir() {
-				return nil, "", ENOTDIR
+				return nil, "", errno.ENOTDIR
 			}
 			dir = in
-		case e == ENOENT && last:
-			return dir, name, OK
-		case e == ENOENT:
-			if _, e := dir.lookup(s, env, name); e == OK {
-				return nil, "", ENOENT // a link that leads nowhere
+		case e == errno.ENOENT && last:
+			return dir, name, errno.OK
+		case e == errno.ENOENT:
+			if _, e := dir.lookup(s, env, name); e == errno.OK {
+				return nil, "", errno.ENOENT // a link that leads nowhere
 			}
-			if dir, e = dir.make(s, env, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
+			if dir, e = dir.make(s, env, name, Inode{Mode: S_IFDIR | 0o755}); e != errno.OK {
 				return nil, "", e
 			}
 		default:
@@ -267,7 +268,7 @@ func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
 }
 
 // MakeFolder makes a folder, and those above it, where there are none. They belong to root.
-func (s *State) MakeFolder(env *Env, dir string) Errno {
+func (s *State) MakeFolder(env *Env, dir string) errno.Errno {
 	whole := *env
 	whole.NowNs, whole.Cred = s.Config.StartNs, Cred{}
 	env = &whole
@@ -275,26 +276,26 @@ func (s *State) MakeFolder(env *Env, dir string) Errno {
 	for _, name := range strings.Split(strings.Trim(path.Clean("/"+dir), "/"), "/") {
 		p, e := s.Walk(env, at.ID, cmp.Or(name, "."), true)
 		switch {
-		case e == OK && p.Inode != 0:
+		case e == errno.OK && p.Inode != 0:
 			at = s.inode(p.Inode)
 			continue
-		case e != ENOENT:
+		case e != errno.ENOENT:
 			return e
 		case at.Synth != "":
-			return EPERM
+			return errno.EPERM
 		}
-		if _, e := at.lookup(s, env, name); e == OK {
-			return ENOENT // a link that leads nowhere
+		if _, e := at.lookup(s, env, name); e == errno.OK {
+			return errno.ENOENT // a link that leads nowhere
 		}
-		if at, e = at.make(s, env, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
+		if at, e = at.make(s, env, name, Inode{Mode: S_IFDIR | 0o755}); e != errno.OK {
 			return e
 		}
 	}
-	return OK
+	return errno.OK
 }
 
 // Inject puts a file that the engine serves into the upper layer, in place of whatever has its name.
-func (s *State) Inject(env *Env, path string, content []byte) Errno {
+func (s *State) Inject(env *Env, path string, content []byte) errno.Errno {
 	whole := *env
 	whole.NowNs, whole.Cred = s.Config.StartNs, Cred{}
 	env = &whole
@@ -302,28 +303,28 @@ func (s *State) Inject(env *Env, path string, content []byte) Errno {
 	dir := s.inode(rootInode)
 	if i > 0 {
 		up, name, e := s.furnish(env, path[:i])
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
-		if dir, e = up.lookup(s, env, name); e == ENOENT {
+		if dir, e = up.lookup(s, env, name); e == errno.ENOENT {
 			dir, e = up.make(s, env, name, Inode{Mode: S_IFDIR | 0o755})
 		}
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
 	}
 	name := path[i+1:]
 	old, e := dir.lookup(s, env, name)
-	if e == OK {
+	if e == errno.OK {
 		if old.isDir() || old.MountRoot {
-			return EBUSY
+			return errno.EBUSY
 		}
 		dir.leave(s, env, name, old)
 	} else {
 		s.LastInode++ // the numbers of inodes do not depend on what was there
 	}
 	in, e := dir.make(s, env, name, Inode{Mode: S_IFREG | 0o644})
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	in.Served = true

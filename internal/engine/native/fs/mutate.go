@@ -1,28 +1,32 @@
 package fs
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+)
 
 // Everything that changes the durable part of a State passes through the functions of this file.
 
 // create puts an inode into the table.
-func (s *State) create(env *Env, in Inode) (*Inode, Errno) {
+func (s *State) create(env *Env, in Inode) (*Inode, errno.Errno) {
 	if in.Mount < 0 {
 		c := s.common
 		if len(c.Inodes) >= s.Config.Inodes {
-			return nil, ENOSPC
+			return nil, errno.ENOSPC
 		}
 		c.LastInode++
 		in.ID = c.LastInode
 		c.Inodes[in.ID] = &in
-		return &in, OK
+		return &in, errno.OK
 	}
 	if len(s.Inodes)-len(s.Synths) >= s.Config.Inodes {
-		return nil, ENOSPC
+		return nil, errno.ENOSPC
 	}
 	s.LastInode++
 	in.ID = s.LastInode
 	s.Inodes[in.ID] = &in
-	return &in, OK
+	return &in, errno.OK
 }
 
 // enter makes name in dir lead to an inode.
@@ -104,30 +108,30 @@ func (in *Inode) stamp(s *State, ns int64) {
 }
 
 // own makes sure that a regular file has a blob with its content.
-func (in *Inode) own(s *State, env *Env) Errno {
+func (in *Inode) own(s *State, env *Env) errno.Errno {
 	if in.Blob != 0 {
-		return OK
+		return errno.OK
 	}
 	pages := int64(0)
 	if in.Layer != NoLayer {
 		pages = (in.Size + pageBytes - 1) / pageBytes
 	}
 	if pages > in.freePages(s) {
-		return ENOSPC
+		return errno.ENOSPC
 	}
 	id := env.NewBlob()
-	if e := env.Blobs.Create(id); e != OK {
+	if e := env.Blobs.Create(id); e != errno.OK {
 		return e
 	}
 	if pages > 0 {
-		if e := env.Blobs.CopyFromBase(id, env.Base, in.Layer, in.Path, in.Size); e != OK {
+		if e := env.Blobs.CopyFromBase(id, env.Base, in.Layer, in.Path, in.Size); e != errno.OK {
 			env.Blobs.Free(id)
 			return e
 		}
 		in.account(s, in.allocate(0, pages))
 	}
 	in.Blob, in.Layer, in.Path = id, NoLayer, ""
-	return OK
+	return errno.OK
 }
 
 // discard gives up the bytes of an inode.
@@ -152,22 +156,22 @@ func (in *Inode) discard(s *State, env *Env) {
 }
 
 // resize sets the size of a regular file.
-func (in *Inode) resize(s *State, env *Env, size int64) Errno {
+func (in *Inode) resize(s *State, env *Env, size int64) errno.Errno {
 	if !in.journals(s) && (size == 0 && in.Refs == 0 && !in.Mapped || size == 0 && in.Blob == 0) {
 		in.discard(s, env)
-		return OK
+		return errno.OK
 	}
-	if e := in.own(s, env); e != OK {
+	if e := in.own(s, env); e != errno.OK {
 		return e
 	}
-	if e := in.noteData(s, env, size, in.Size, size, true); e != OK {
+	if e := in.noteData(s, env, size, in.Size, size, true); e != errno.OK {
 		return e
 	}
-	if e := env.Blobs.Truncate(in.Blob, size); e != OK {
+	if e := env.Blobs.Truncate(in.Blob, size); e != errno.OK {
 		return e
 	}
 	if u := in.Unsynced; u != nil && u.Seen != 0 {
-		if e := env.Blobs.Truncate(u.Seen, size); e != OK {
+		if e := env.Blobs.Truncate(u.Seen, size); e != errno.OK {
 			return e
 		}
 	}
@@ -175,30 +179,30 @@ func (in *Inode) resize(s *State, env *Env, size int64) Errno {
 		in.account(s, -in.release((size+pageBytes-1)/pageBytes, maxFileBytes))
 	}
 	in.Size = size
-	return OK
+	return errno.OK
 }
 
 // writeAt writes to a regular file; at the quota it writes less, or answers ENOSPC.
-func (in *Inode) writeAt(s *State, env *Env, p []byte, off int64) (int, Errno) {
+func (in *Inode) writeAt(s *State, env *Env, p []byte, off int64) (int, errno.Errno) {
 	if len(p) == 0 {
-		return 0, OK
+		return 0, errno.OK
 	}
 	if off >= maxFileBytes {
-		return 0, EFBIG
+		return 0, errno.EFBIG
 	}
-	if e := in.own(s, env); e != OK {
+	if e := in.own(s, env); e != errno.OK {
 		return 0, e
 	}
 	end := min(off+int64(len(p)), maxFileBytes)
 	to := in.roomFor(s, off/pageBytes, (end+pageBytes-1)/pageBytes)
 	if end = min(end, to*pageBytes); end <= off {
-		return 0, ENOSPC
+		return 0, errno.ENOSPC
 	}
 	in.Life = s.Life
 	if in.Mount < 0 {
 		in.Life = s.common.Life
 	}
-	if e := in.noteData(s, env, off, end, max(in.Size, end), false); e != OK {
+	if e := in.noteData(s, env, off, end, max(in.Size, end), false); e != errno.OK {
 		return 0, e
 	}
 	n, e := env.Blobs.WriteAt(in.Blob, p[:end-off], off)
@@ -213,18 +217,18 @@ func (in *Inode) writeAt(s *State, env *Env, p []byte, off int64) (int, Errno) {
 }
 
 // punch makes a range of a regular file read as zeros.
-func (in *Inode) punch(s *State, env *Env, off, size int64, keepAllocated bool) Errno {
-	if e := in.own(s, env); e != OK {
+func (in *Inode) punch(s *State, env *Env, off, size int64, keepAllocated bool) errno.Errno {
+	if e := in.own(s, env); e != errno.OK {
 		return e
 	}
-	if e := in.noteData(s, env, off, off+size, in.Size, true); e != OK {
+	if e := in.noteData(s, env, off, off+size, in.Size, true); e != errno.OK {
 		return e
 	}
-	if e := env.Blobs.PunchHole(in.Blob, off, size); e != OK {
+	if e := env.Blobs.PunchHole(in.Blob, off, size); e != errno.OK {
 		return e
 	}
 	if u := in.Unsynced; u != nil && u.Seen != 0 {
-		if e := env.Blobs.PunchHole(u.Seen, off, size); e != OK {
+		if e := env.Blobs.PunchHole(u.Seen, off, size); e != errno.OK {
 			return e
 		}
 	}
@@ -234,7 +238,7 @@ func (in *Inode) punch(s *State, env *Env, off, size int64, keepAllocated bool) 
 			in.account(s, -in.release(from, to))
 		}
 	}
-	return OK
+	return errno.OK
 }
 
 // roomFor returns up to which page a write of [from, to) can go.

@@ -1,33 +1,35 @@
 package fs
 
+import "github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+
 // vacant resolves the path of a name that is to be created (and must not exist). slashOK says that slashes may
 // follow it.
-func (s *State) vacant(env *Env, at InodeID, path string, slashOK bool) (tail, Errno) {
+func (s *State) vacant(env *Env, at InodeID, path string, slashOK bool) (tail, errno.Errno) {
 	t, e := s.tail(env, at, path)
-	if e != OK {
+	if e != errno.OK {
 		return t, e
 	}
 	if t.kind != lastName {
-		return t, EEXIST
+		return t, errno.EEXIST
 	}
 	_, e = t.dir.lookup(s, env, t.name)
 	switch {
-	case e == OK:
-		return t, EEXIST
-	case e != ENOENT:
+	case e == errno.OK:
+		return t, errno.EEXIST
+	case e != errno.ENOENT:
 		return t, e
 	case t.slash && !slashOK:
-		return t, ENOENT
+		return t, errno.ENOENT
 	case t.dir.mountOf(s).ReadOnly:
-		return t, EROFS
+		return t, errno.EROFS
 	}
 	return t, t.dir.mayCreate(s, env)
 }
 
 // make creates an inode with a name. Checks were made.
-func (dir *Inode) make(s *State, env *Env, name string, in Inode) (*Inode, Errno) {
+func (dir *Inode) make(s *State, env *Env, name string, in Inode) (*Inode, errno.Errno) {
 	made, e := dir.newInode(s, env, in)
-	if e != OK {
+	if e != errno.OK {
 		return nil, e
 	}
 	s.atomically()
@@ -37,10 +39,10 @@ func (dir *Inode) make(s *State, env *Env, name string, in Inode) (*Inode, Errno
 	dir.touched(s, env)
 	dir.notify(s, IN_CREATE|isDirBit(made), 0, name)
 	s.writeBack(env)
-	return made, OK
+	return made, errno.OK
 }
 
-func (dir *Inode) newInode(s *State, env *Env, in Inode) (*Inode, Errno) {
+func (dir *Inode) newInode(s *State, env *Env, in Inode) (*Inode, errno.Errno) {
 	in.Mount, in.Layer, in.Nlink = dir.Mount, NoLayer, 1
 	in.UID, in.GID = env.Cred.UID, env.Cred.GID
 	if dir.Mode&S_ISGID != 0 {
@@ -55,15 +57,15 @@ func (dir *Inode) newInode(s *State, env *Env, in Inode) (*Inode, Errno) {
 	(&in).stamp(s, env.NowNs)
 	if s.full(in.Mount) && !in.Memory {
 		s.Noticed = append(s.Noticed, s.Full)
-		return nil, ENOSPC
+		return nil, errno.ENOSPC
 	}
 	return s.create(env, in)
 }
 
 // Mkdir answers mkdir(2). The caller has applied the umask.
-func (s *State) Mkdir(env *Env, at InodeID, path string, mode uint32) Errno {
+func (s *State) Mkdir(env *Env, at InodeID, path string, mode uint32) errno.Errno {
 	t, e := s.vacant(env, at, path, true)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	_, e = t.dir.make(s, env, t.name, Inode{Mode: S_IFDIR | mode&(permBits&^(S_ISUID|S_ISGID))})
@@ -72,37 +74,37 @@ func (s *State) Mkdir(env *Env, at InodeID, path string, mode uint32) Errno {
 
 // Mknod answers mknod(2) for regular files, FIFOs and sockets; devices are EPERM. It gives the new inode, which has
 // no reference yet. The caller has applied the umask.
-func (s *State) Mknod(env *Env, at InodeID, path string, mode uint32) (InodeID, Errno) {
+func (s *State) Mknod(env *Env, at InodeID, path string, mode uint32) (InodeID, errno.Errno) {
 	switch mode & S_IFMT {
 	case 0:
 		mode |= S_IFREG
 	case S_IFREG, S_IFIFO, S_IFSOCK:
 	case S_IFCHR, S_IFBLK, S_IFDIR:
-		return 0, EPERM
+		return 0, errno.EPERM
 	default:
-		return 0, EINVAL
+		return 0, errno.EINVAL
 	}
 	t, e := s.vacant(env, at, path, false)
-	if e != OK {
+	if e != errno.OK {
 		return 0, e
 	}
 	in, e := t.dir.make(s, env, t.name, Inode{Mode: mode & (S_IFMT | permBits)})
-	if e != OK {
+	if e != errno.OK {
 		return 0, e
 	}
-	return in.ID, OK
+	return in.ID, errno.OK
 }
 
 // Symlink answers symlink(2).
-func (s *State) Symlink(env *Env, target string, at InodeID, path string) Errno {
+func (s *State) Symlink(env *Env, target string, at InodeID, path string) errno.Errno {
 	switch {
 	case target == "":
-		return ENOENT
+		return errno.ENOENT
 	case len(target) > maxSymlink:
-		return ENAMETOOLONG
+		return errno.ENAMETOOLONG
 	}
 	t, e := s.vacant(env, at, path, false)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	_, e = t.dir.make(s, env, t.name, Inode{Mode: S_IFLNK | 0o777, Target: target})
@@ -110,46 +112,46 @@ func (s *State) Symlink(env *Env, target string, at InodeID, path string) Errno 
 }
 
 // Readlink answers readlink(2) for an inode.
-func (s *State) Readlink(env *Env, id InodeID) (string, Errno) {
+func (s *State) Readlink(env *Env, id InodeID) (string, errno.Errno) {
 	in := s.inode(id)
 	if !in.is(S_IFLNK) {
-		return "", EINVAL
+		return "", errno.EINVAL
 	}
 	return in.target(s, env)
 }
 
 // Link answers link(2): a new name for an inode.
-func (s *State) Link(env *Env, id InodeID, at InodeID, path string) Errno {
+func (s *State) Link(env *Env, id InodeID, at InodeID, path string) errno.Errno {
 	in := s.inode(id)
 	t, e := s.tail(env, at, path)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	if t.kind != lastName {
-		return EEXIST
+		return errno.EEXIST
 	}
 	switch _, e := t.dir.lookup(s, env, t.name); {
-	case e == OK:
-		return EEXIST
-	case e != ENOENT:
+	case e == errno.OK:
+		return errno.EEXIST
+	case e != errno.ENOENT:
 		return e
 	case t.slash:
-		return ENOENT
+		return errno.ENOENT
 	case t.dir.mountOf(s).ReadOnly:
-		return EROFS
+		return errno.EROFS
 	case in.Mount != t.dir.Mount:
-		return EXDEV
+		return errno.EXDEV
 	}
-	if e := t.dir.mayCreate(s, env); e != OK {
+	if e := t.dir.mayCreate(s, env); e != errno.OK {
 		return e
 	}
 	switch {
 	case in.isDir() || in.Synth != "":
-		return EPERM
+		return errno.EPERM
 	case in.Nlink == 0 && !in.Tmpfile:
-		return ENOENT
+		return errno.ENOENT
 	case in.Nlink >= maxHardlinks:
-		return EMLINK
+		return errno.EMLINK
 	}
 	in.Nlink++
 	in.Tmpfile = false
@@ -160,35 +162,35 @@ func (s *State) Link(env *Env, id InodeID, at InodeID, path string) Errno {
 	t.dir.enter(s, t.name, in)
 	t.dir.touched(s, env)
 	t.dir.notify(s, IN_CREATE, 0, t.name)
-	return OK
+	return errno.OK
 }
 
 // Unlink answers unlink(2).
-func (s *State) Unlink(env *Env, at InodeID, path string) Errno {
+func (s *State) Unlink(env *Env, at InodeID, path string) errno.Errno {
 	t, e := s.tail(env, at, path)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	if t.kind != lastName {
-		return EISDIR
+		return errno.EISDIR
 	}
-	if e := t.dir.writable(s); e != OK {
+	if e := t.dir.writable(s); e != errno.OK {
 		return e
 	}
 	in, e := t.dir.lookup(s, env, t.name)
 	switch {
-	case e != OK:
+	case e != errno.OK:
 		return e
 	case t.slash && in.isDir():
-		return EISDIR
+		return errno.EISDIR
 	case t.slash:
-		return ENOTDIR
+		return errno.ENOTDIR
 	}
-	if e := t.dir.mayDelete(s, env, in, false); e != OK {
+	if e := t.dir.mayDelete(s, env, in, false); e != errno.OK {
 		return e
 	}
 	t.dir.unlink(s, env, t.name, in)
-	return OK
+	return errno.OK
 }
 
 func (dir *Inode) unlink(s *State, env *Env, name string, in *Inode) {
@@ -204,92 +206,92 @@ func (dir *Inode) unlink(s *State, env *Env, name string, in *Inode) {
 }
 
 // Rmdir answers rmdir(2).
-func (s *State) Rmdir(env *Env, at InodeID, path string) Errno {
+func (s *State) Rmdir(env *Env, at InodeID, path string) errno.Errno {
 	t, e := s.tail(env, at, path)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	switch t.kind {
 	case lastDot:
-		return EINVAL
+		return errno.EINVAL
 	case lastDotDot:
-		return ENOTEMPTY
+		return errno.ENOTEMPTY
 	case lastRoot:
-		return EBUSY
+		return errno.EBUSY
 	}
-	if e := t.dir.writable(s); e != OK {
+	if e := t.dir.writable(s); e != errno.OK {
 		return e
 	}
 	in, e := t.dir.lookup(s, env, t.name)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
-	if e := t.dir.mayDelete(s, env, in, true); e != OK {
+	if e := t.dir.mayDelete(s, env, in, true); e != errno.OK {
 		return e
 	}
-	if e := in.empty(s, env); e != OK {
+	if e := in.empty(s, env); e != errno.OK {
 		return e
 	}
 	t.dir.unlink(s, env, t.name, in)
-	return OK
+	return errno.OK
 }
 
 // Rename answers renameat2(2).
-func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to string, flags int) Errno {
+func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to string, flags int) errno.Errno {
 	exchange := flags&RENAME_EXCHANGE != 0
 	if flags&^(RENAME_NOREPLACE|RENAME_EXCHANGE) != 0 || flags == RENAME_NOREPLACE|RENAME_EXCHANGE {
-		return EINVAL
+		return errno.EINVAL
 	}
 	o, e := s.tail(env, fromAt, from)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	n, e := s.tail(env, toAt, to)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	switch {
 	case o.dir.Mount != n.dir.Mount:
-		return EXDEV
+		return errno.EXDEV
 	case o.kind != lastName:
-		return EBUSY
+		return errno.EBUSY
 	case n.kind != lastName && flags&RENAME_NOREPLACE != 0:
-		return EEXIST
+		return errno.EEXIST
 	case n.kind != lastName:
-		return EBUSY
+		return errno.EBUSY
 	case o.dir.mountOf(s).ReadOnly:
-		return EROFS
+		return errno.EROFS
 	}
 	a, e := o.dir.lookup(s, env, o.name)
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	b, e := n.dir.lookup(s, env, n.name)
 	switch {
-	case e != OK && e != ENOENT:
+	case e != errno.OK && e != errno.ENOENT:
 		return e
 	case b != nil && flags&RENAME_NOREPLACE != 0:
-		return EEXIST
+		return errno.EEXIST
 	case b == nil && exchange:
-		return ENOENT
+		return errno.ENOENT
 	case exchange && !b.isDir() && n.slash:
-		return ENOTDIR
+		return errno.ENOTDIR
 	case !a.isDir() && (o.slash || !exchange && n.slash):
-		return ENOTDIR
+		return errno.ENOTDIR
 	case a.above(s, n.dir):
-		return EINVAL
+		return errno.EINVAL
 	case b != nil && b.above(s, o.dir) && exchange:
-		return EINVAL
+		return errno.EINVAL
 	case b != nil && b.above(s, o.dir):
-		return ENOTEMPTY
+		return errno.ENOTEMPTY
 	case a == b:
-		return OK
+		return errno.OK
 	}
-	if e := o.dir.mayRename(s, env, n.dir, a, b, exchange); e != OK {
+	if e := o.dir.mayRename(s, env, n.dir, a, b, exchange); e != errno.OK {
 		return e
 	}
 	if b != nil && !exchange { // its stores so far come with it
-		if e := a.observe(s, env, 0, a.Size); e != OK {
+		if e := a.observe(s, env, 0, a.Size); e != errno.OK {
 			return e
 		}
 	}
@@ -305,7 +307,7 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 		a.moved(s, env, nil, o, n)
 		s.Cookie++
 		b.moved(s, env, nil, n, o)
-		return OK
+		return errno.OK
 	}
 	o.dir.touched(s, env)
 	n.dir.touched(s, env)
@@ -321,15 +323,15 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 		s.Unref(env, b.ID)
 	}
 	s.writeBack(env)
-	return OK
+	return errno.OK
 }
 
 // mayRename makes the checks of a rename that need no more names. b is nil if the new name is free.
-func (from *Inode) mayRename(s *State, env *Env, to, a, b *Inode, exchange bool) Errno {
-	if e := from.mayDelete(s, env, a, a.isDir()); e != OK {
+func (from *Inode) mayRename(s *State, env *Env, to, a, b *Inode, exchange bool) errno.Errno {
+	if e := from.mayDelete(s, env, a, a.isDir()); e != errno.OK {
 		return e
 	}
-	e := OK
+	e := errno.OK
 	switch {
 	case b == nil:
 		e = to.mayCreate(s, env)
@@ -338,18 +340,18 @@ func (from *Inode) mayRename(s *State, env *Env, to, a, b *Inode, exchange bool)
 	default:
 		e = to.mayDelete(s, env, b, a.isDir())
 	}
-	if e != OK {
+	if e != errno.OK {
 		return e
 	}
 	if from != to { // the entry .. of a directory changes
-		if a.isDir() && a.access(s, env, W_OK) != OK || exchange && b.isDir() && b.access(s, env, W_OK) != OK {
-			return EACCES
+		if a.isDir() && a.access(s, env, W_OK) != errno.OK || exchange && b.isDir() && b.access(s, env, W_OK) != errno.OK {
+			return errno.EACCES
 		}
 	}
 	if b != nil && b.isDir() && !exchange {
 		return b.empty(s, env)
 	}
-	return OK
+	return errno.OK
 }
 
 // above reports whether a directory is another one or contains it.

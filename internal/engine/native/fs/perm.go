@@ -1,6 +1,10 @@
 package fs
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+)
 
 // permits checks the permission bits of an inode (path_resolution(7)); want is a union of R_OK, W_OK and X_OK.
 func (c *Cred) permits(in *Inode, want uint32) bool {
@@ -21,66 +25,66 @@ func (c *Cred) member(gid int) bool { return c.GID == gid || slices.Contains(c.G
 
 func (c *Cred) owns(in *Inode) bool { return c.UID == 0 || c.UID == in.UID }
 
-func (in *Inode) access(s *State, env *Env, want uint32) Errno {
+func (in *Inode) access(s *State, env *Env, want uint32) errno.Errno {
 	if !env.Cred.permits(in, want) {
-		return EACCES
+		return errno.EACCES
 	}
-	return OK
+	return errno.OK
 }
 
 // writable answers EROFS for what lies on a read-only mount.
-func (in *Inode) writable(s *State) Errno {
+func (in *Inode) writable(s *State) errno.Errno {
 	if in.mountOf(s).ReadOnly {
-		return EROFS
+		return errno.EROFS
 	}
-	return OK
+	return errno.OK
 }
 
 // runs reports whether an inode is a program that runs, and so may not be written.
 func (env *Env) runs(in *Inode) bool { return env.Programs != nil && env.Programs.Runs(in.ID) }
 
 // mayCreate is the check before a new name.
-func (dir *Inode) mayCreate(s *State, env *Env) Errno {
+func (dir *Inode) mayCreate(s *State, env *Env) errno.Errno {
 	if dir.Nlink == 0 {
-		return ENOENT
+		return errno.ENOENT
 	}
 	if dir.Synth != "" {
-		return ENOENT // /proc and /sys know all names that they can have
+		return errno.ENOENT // /proc and /sys know all names that they can have
 	}
 	if dir.Fixed {
-		return EPERM
+		return errno.EPERM
 	}
 	return dir.access(s, env, W_OK|X_OK)
 }
 
 // mayDelete is the check before a name goes; asDir says that the caller wants a directory to go.
-func (dir *Inode) mayDelete(s *State, env *Env, victim *Inode, asDir bool) Errno {
+func (dir *Inode) mayDelete(s *State, env *Env, victim *Inode, asDir bool) errno.Errno {
 	if dir.Synth != "" || dir.Fixed || victim.Fixed {
-		return EPERM
+		return errno.EPERM
 	}
-	if e := dir.access(s, env, W_OK|X_OK); e != OK {
+	if e := dir.access(s, env, W_OK|X_OK); e != errno.OK {
 		return e
 	}
 	c := &env.Cred
 	if dir.Mode&S_ISVTX != 0 && c.UID != 0 && c.UID != victim.UID && c.UID != dir.UID {
-		return EPERM
+		return errno.EPERM
 	}
 	switch {
 	case asDir && !victim.isDir():
-		return ENOTDIR
+		return errno.ENOTDIR
 	case !asDir && victim.isDir():
-		return EISDIR
+		return errno.EISDIR
 	case victim.MountRoot:
-		return EBUSY
+		return errno.EBUSY
 	}
-	return OK
+	return errno.OK
 }
 
 // Access answers access(2) for an inode.
-func (s *State) Access(env *Env, id InodeID, want uint32) Errno {
+func (s *State) Access(env *Env, id InodeID, want uint32) errno.Errno {
 	in := s.inode(id)
 	if want&W_OK != 0 && (in.is(S_IFREG) || in.isDir() || in.is(S_IFLNK)) {
-		if e := in.writable(s); e != OK {
+		if e := in.writable(s); e != errno.OK {
 			return e
 		}
 	}

@@ -3,6 +3,8 @@ package fs
 import (
 	"fmt"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // firstShared is the number of the first inode of what nodes share: above all numbers of a node's own.
@@ -110,11 +112,11 @@ func (s *State) watching(w Watcher) *State {
 // mountShared mounts a volume that other nodes have too. The first one to do so says what it begins with.
 func (s *State) mountShared(env *Env, v Volume) error {
 	dir, name, e := s.furnish(env, v.Target)
-	if e != OK {
+	if e != errno.OK {
 		return fmt.Errorf("volume %s: %w", v.Target, e)
 	}
 	if dir.Synth != "" {
-		return fmt.Errorf("volume %s: %w", v.Target, EPERM)
+		return fmt.Errorf("volume %s: %w", v.Target, errno.EPERM)
 	}
 	root := &s.common.Roots[v.Shared-1]
 	if *root == 0 {
@@ -122,18 +124,18 @@ func (s *State) mountShared(env *Env, v Volume) error {
 		(&in).stamp(s, s.Config.StartNs)
 		if v.Layer != NoLayer {
 			attr, e := env.Base.Lstat(v.Layer, "")
-			if e != OK {
+			if e != errno.OK {
 				return fmt.Errorf("volume %s: %s: %w", v.Target, s.Config.Layers[v.Layer], e)
 			}
 			(&in).describe(s, attr, v.Layer, "")
 		}
 		made, e := s.create(env, in)
-		if e != OK {
+		if e != errno.OK {
 			return fmt.Errorf("volume %s: %w", v.Target, e)
 		}
 		made.Parent, *root = made.ID, made.ID
 	}
-	if e := dir.mountAt(s, env, name, s.inode(*root)); e != OK {
+	if e := dir.mountAt(s, env, name, s.inode(*root)); e != errno.OK {
 		return fmt.Errorf("volume %s: %w", v.Target, e)
 	}
 	s.Mounts = append(s.Mounts, Mount{Target: v.Target, Dev: 0x800 + uint64(len(s.Mounts)) + 1, Layer: v.Layer,
@@ -143,7 +145,7 @@ func (s *State) mountShared(env *Env, v Volume) error {
 
 // mountAt makes a name lead to the root of a mount. In a folder that nodes share it does so for this node alone: the others see
 // a folder, or a file, that is empty.
-func (dir *Inode) mountAt(s *State, env *Env, name string, root *Inode) Errno {
+func (dir *Inode) mountAt(s *State, env *Env, name string, root *Inode) errno.Errno {
 	if dir.Mount >= 0 {
 		if covered := s.Inodes[dir.Entries[name]]; covered != nil {
 			covered.cover(s)
@@ -152,12 +154,12 @@ func (dir *Inode) mountAt(s *State, env *Env, name string, root *Inode) Errno {
 			dir.Entries = map[string]InodeID{}
 		}
 		dir.Entries[name] = root.ID
-		return OK
+		return errno.OK
 	}
 	switch _, e := dir.lookup(s, env, name); e {
-	case OK:
-	case ENOENT:
-		if _, e := dir.make(s, env, name, Inode{Mode: root.Mode&S_IFMT | 0o755}); e != OK {
+	case errno.OK:
+	case errno.ENOENT:
+		if _, e := dir.make(s, env, name, Inode{Mode: root.Mode&S_IFMT | 0o755}); e != errno.OK {
 			return e
 		}
 	default:
@@ -170,5 +172,5 @@ func (dir *Inode) mountAt(s *State, env *Env, name string, root *Inode) Errno {
 		s.Over[dir.ID] = map[string]InodeID{}
 	}
 	s.Over[dir.ID][name] = root.ID
-	return OK
+	return errno.OK
 }

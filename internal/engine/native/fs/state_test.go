@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 func newState(t *testing.T, c Config, files map[string]string) (*State, *Env, memory, string) {
@@ -40,11 +42,11 @@ func newState(t *testing.T, c Config, files map[string]string) (*State, *Env, me
 
 func names(s *State, env *Env, path string) string {
 	p, e := s.Walk(env, s.Root(), path, true)
-	if e != OK {
+	if e != errno.OK {
 		return e.Error()
 	}
 	list, e := s.ReadDir(env, p.Inode)
-	if e != OK {
+	if e != errno.OK {
 		return e.Error()
 	}
 	var out []string
@@ -82,11 +84,11 @@ func TestEscape(t *testing.T) {
 	os.Symlink("../../../../../.."+outside, root+"/up")
 	for _, p := range []string{"/out/secret", "/up/secret", "../../" + outside + "/secret", "/../.." + outside + "/secret",
 		"/proc/../.." + outside + "/secret"} {
-		if _, e := s.Walk(env, s.Root(), p, true); e != ENOENT {
+		if _, e := s.Walk(env, s.Root(), p, true); e != errno.ENOENT {
 			t.Errorf("%s: %v", p, e)
 		}
 	}
-	if p, e := s.Walk(env, s.Root(), "/../../in", true); e != OK || string(content(s, env, p.Inode)) != "inside" {
+	if p, e := s.Walk(env, s.Root(), "/../../in", true); e != errno.OK || string(content(s, env, p.Inode)) != "inside" {
 		t.Error("/../../in:", e)
 	}
 }
@@ -106,16 +108,16 @@ func TestVolumes(t *testing.T) {
 	root := s.Root()
 	for _, c := range []struct {
 		what string
-		got  Errno
-		want Errno
+		got  errno.Errno
+		want errno.Errno
 	}{
-		{"mkdir on a read-only volume", s.Mkdir(env, root, "/ro/x", 0o755), EROFS},
-		{"mkdir of what is there", s.Mkdir(env, root, "/ro/data", 0o755), EEXIST},
-		{"unlink on a read-only volume", s.Unlink(env, root, "/ro/data"), EROFS},
-		{"rename between volumes", s.Rename(env, root, "/srv/deep/rw/data", root, "/named/data", 0), EXDEV},
-		{"unlink of a mounted file", s.Unlink(env, root, "/etc/one"), EBUSY},
-		{"rmdir of a volume", s.Rmdir(env, root, "/named"), EBUSY},
-		{"unlink on a writable one", s.Unlink(env, root, "/srv/deep/rw/data"), OK},
+		{"mkdir on a read-only volume", s.Mkdir(env, root, "/ro/x", 0o755), errno.EROFS},
+		{"mkdir of what is there", s.Mkdir(env, root, "/ro/data", 0o755), errno.EEXIST},
+		{"unlink on a read-only volume", s.Unlink(env, root, "/ro/data"), errno.EROFS},
+		{"rename between volumes", s.Rename(env, root, "/srv/deep/rw/data", root, "/named/data", 0), errno.EXDEV},
+		{"unlink of a mounted file", s.Unlink(env, root, "/etc/one"), errno.EBUSY},
+		{"rmdir of a volume", s.Rmdir(env, root, "/named"), errno.EBUSY},
+		{"unlink on a writable one", s.Unlink(env, root, "/srv/deep/rw/data"), errno.OK},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
@@ -124,7 +126,7 @@ func TestVolumes(t *testing.T) {
 	if b, err := os.ReadFile(host + "/data"); err != nil || string(b) != "kept" {
 		t.Error("the host's file was changed")
 	}
-	if o, e := s.Open(env, root, "/etc/one", O_RDONLY, 0); e != OK || string(content(s, env, o.Inode)) != "kept" {
+	if o, e := s.Open(env, root, "/etc/one", O_RDONLY, 0); e != errno.OK || string(content(s, env, o.Inode)) != "kept" {
 		t.Error("/etc/one:", e)
 	}
 	if got := s.Touched(); !slices.Equal(got, []string{host + "/data"}) {
@@ -142,10 +144,16 @@ func TestVolumes(t *testing.T) {
 // folders is a Base of several layers.
 type folders []string
 
-func (f folders) Lstat(l int, path string) (BaseAttr, Errno)   { return folder{f[l]}.Lstat(0, path) }
-func (f folders) ReadDir(l int, path string) ([]string, Errno) { return folder{f[l]}.ReadDir(0, path) }
-func (f folders) Readlink(l int, path string) (string, Errno)  { return folder{f[l]}.Readlink(0, path) }
-func (f folders) ReadAt(l int, path string, p []byte, off int64) (int, Errno) {
+func (f folders) Lstat(l int, path string) (BaseAttr, errno.Errno) {
+	return folder{f[l]}.Lstat(0, path)
+}
+func (f folders) ReadDir(l int, path string) ([]string, errno.Errno) {
+	return folder{f[l]}.ReadDir(0, path)
+}
+func (f folders) Readlink(l int, path string) (string, errno.Errno) {
+	return folder{f[l]}.Readlink(0, path)
+}
+func (f folders) ReadAt(l int, path string, p []byte, off int64) (int, errno.Errno) {
 	return folder{f[l]}.ReadAt(0, path, p, off)
 }
 
@@ -155,7 +163,7 @@ func TestCopyUp(t *testing.T) {
 	reader, _ := s.Open(env, s.Root(), "/f", O_RDONLY, 0)
 	writer, _ := s.Open(env, s.Root(), "/f", O_WRONLY, 0)
 	s.WriteAt(env, writer.Inode, []byte("new"), 0)
-	if e := s.Unlink(env, s.Root(), "/f"); e != OK {
+	if e := s.Unlink(env, s.Root(), "/f"); e != errno.OK {
 		t.Fatal(e)
 	}
 	if got := string(content(s, env, reader.Inode)); got != "new bytes" {
@@ -174,20 +182,20 @@ func TestCopyUp(t *testing.T) {
 func TestQuota(t *testing.T) {
 	s, env, _, _ := newState(t, Config{QuotaBytes: 3 * pageBytes, Inodes: 60}, nil)
 	o, _ := s.Open(env, s.Root(), "/tmp/f", O_CREAT|O_RDWR, 0o644)
-	if n, e := s.WriteAt(env, o.Inode, make([]byte, 5*pageBytes), 100); n != 3*pageBytes-100 || e != OK {
+	if n, e := s.WriteAt(env, o.Inode, make([]byte, 5*pageBytes), 100); n != 3*pageBytes-100 || e != errno.OK {
 		t.Error("a write beyond the quota:", n, e)
 	}
-	if n, e := s.WriteAt(env, o.Inode, []byte("x"), 10*pageBytes); n != 0 || e != ENOSPC {
+	if n, e := s.WriteAt(env, o.Inode, []byte("x"), 10*pageBytes); n != 0 || e != errno.ENOSPC {
 		t.Error("a write at the quota:", n, e)
 	}
-	if n, e := s.WriteAt(env, o.Inode, []byte("x"), 5); n != 1 || e != OK {
+	if n, e := s.WriteAt(env, o.Inode, []byte("x"), 5); n != 1 || e != errno.OK {
 		t.Error("a write to what is allocated:", n, e)
 	}
 	s.Unref(env, o.Inode)
 	for i := 0; ; i++ {
-		if e := s.Mkdir(env, s.Root(), fmt.Sprint("/tmp/", i), 0o755); e == ENOSPC {
+		if e := s.Mkdir(env, s.Root(), fmt.Sprint("/tmp/", i), 0o755); e == errno.ENOSPC {
 			break
-		} else if e != OK || i > 60 {
+		} else if e != errno.OK || i > 60 {
 			t.Fatal("no end of inodes:", e)
 		}
 	}
@@ -198,26 +206,26 @@ func TestPermissions(t *testing.T) {
 	s.Inject(env, "/etc/machine-id", []byte("1\n"))
 	user, other := *env, *env
 	user.Cred, other.Cred = Cred{UID: 1000, GID: 1000}, Cred{UID: 1001, GID: 1001}
-	open := func(env *Env, path string, flags int) Errno {
+	open := func(env *Env, path string, flags int) errno.Errno {
 		o, e := s.Open(env, s.Root(), path, flags, 0o600)
-		if e == OK {
+		if e == errno.OK {
 			s.Unref(env, o.Inode)
 		}
 		return e
 	}
 	for _, c := range []struct {
 		what string
-		got  Errno
-		want Errno
+		got  errno.Errno
+		want errno.Errno
 	}{
-		{"user reads an injected file", open(&user, "/etc/machine-id", O_RDONLY), OK},
-		{"user writes it", open(&user, "/etc/machine-id", O_WRONLY), EACCES},
-		{"user makes a file in /", open(&user, "/f", O_CREAT|O_WRONLY), EACCES},
-		{"user makes one in /tmp", open(&user, "/tmp/f", O_CREAT|O_WRONLY), OK},
-		{"other reads it", open(&other, "/tmp/f", O_RDONLY), EACCES},
-		{"other removes it from a sticky directory", s.Unlink(&other, s.Root(), "/tmp/f"), EPERM},
-		{"root reads it", open(env, "/tmp/f", O_RDONLY), OK},
-		{"user removes it", s.Unlink(&user, s.Root(), "/tmp/f"), OK},
+		{"user reads an injected file", open(&user, "/etc/machine-id", O_RDONLY), errno.OK},
+		{"user writes it", open(&user, "/etc/machine-id", O_WRONLY), errno.EACCES},
+		{"user makes a file in /", open(&user, "/f", O_CREAT|O_WRONLY), errno.EACCES},
+		{"user makes one in /tmp", open(&user, "/tmp/f", O_CREAT|O_WRONLY), errno.OK},
+		{"other reads it", open(&other, "/tmp/f", O_RDONLY), errno.EACCES},
+		{"other removes it from a sticky directory", s.Unlink(&other, s.Root(), "/tmp/f"), errno.EPERM},
+		{"root reads it", open(env, "/tmp/f", O_RDONLY), errno.OK},
+		{"user removes it", s.Unlink(&user, s.Root(), "/tmp/f"), errno.OK},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
@@ -277,15 +285,15 @@ func TestLocks(t *testing.T) {
 		owner, first := r.IntN(3), r.IntN(20)
 		last, kind := min(19, first+r.IntN(6)), byte(r.IntN(3))
 		l := Lock{Owner: int64(owner), Write: kind == 2, First: int64(first), Last: int64(last)}
-		want := OK
+		want := errno.OK
 		for b := first; b <= last; b++ {
 			for o := range twin {
 				if o != owner && (kind == 2 && twin[o][b] > 0 || kind == 1 && twin[o][b] == 2) {
-					want = EAGAIN
+					want = errno.EAGAIN
 				}
 			}
 		}
-		got := OK
+		got := errno.OK
 		if kind == 0 {
 			s.DropLock(at.Inode, l)
 		} else {
@@ -294,7 +302,7 @@ func TestLocks(t *testing.T) {
 		if got != want {
 			t.Fatalf("owner %d, %d..%d, kind %d: %v, want %v", owner, first, last, kind, got, want)
 		}
-		if want == OK {
+		if want == errno.OK {
 			for b := first; b <= last; b++ {
 				twin[owner][b] = kind
 			}
@@ -308,7 +316,7 @@ func TestInotify(t *testing.T) {
 	s.Mkdir(env, root, "/tmp/d", 0o755)
 	id, _ := s.NewInotify()
 	at, _ := s.Walk(env, root, "/tmp/d", true)
-	if wd, e := s.AddWatch(env, id, at.Inode, IN_ALL_EVENTS&^(IN_OPEN|IN_ACCESS)); wd != 1 || e != OK {
+	if wd, e := s.AddWatch(env, id, at.Inode, IN_ALL_EVENTS&^(IN_OPEN|IN_ACCESS)); wd != 1 || e != errno.OK {
 		t.Fatal(wd, e)
 	}
 	o, _ := s.Open(env, root, "/tmp/d/f", O_CREAT|O_WRONLY, 0o644)
@@ -326,7 +334,7 @@ func TestInotify(t *testing.T) {
 	}
 	want := []string{"0x100 0 f", "0x2 0 f", "0x8 0 f", "0x40 1 f", "0x80 1 g", "0x200 0 g", "0x40000400 0 ", "0x8000 0 "}
 	want[6] = "0x400 0 "
-	if e != OK || !slices.Equal(got, want) {
+	if e != errno.OK || !slices.Equal(got, want) {
 		t.Errorf("%v\n got %q\nwant %q", e, got, want)
 	}
 	if r := s.TakeReady(); !slices.Equal(r, []int64{id}) {

@@ -3,6 +3,8 @@ package fs
 import (
 	"maps"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Upper is one name of a tree that is not what its root layer has there.
@@ -29,7 +31,7 @@ func (s *State) UpperOfMounts(env *Env, visit func(m *Mount, u *Upper) error) er
 			continue
 		}
 		at, e := s.Walk(env, rootInode, m.Target, false)
-		if e != OK || !s.inode(at.Inode).isDir() || s.inode(at.Inode).Synth != "" {
+		if e != errno.OK || !s.inode(at.Inode).isDir() || s.inode(at.Inode).Synth != "" {
 			continue
 		}
 		if err := s.upper(env, s.inode(at.Inode), m.Layer, func(u *Upper) error { return visit(m, u) }); err != nil {
@@ -63,7 +65,7 @@ func (w *upper) base(path string) (BaseAttr, bool) {
 		return BaseAttr{}, false
 	}
 	attr, e := w.env.Base.Lstat(w.layer, path)
-	return attr, e == OK
+	return attr, e == errno.OK
 }
 
 // isBase reports whether a name still is the one of the layer at its path.
@@ -92,14 +94,14 @@ func (w *upper) folder(dir *Inode, path string) error {
 	below := dir.Layer != NoLayer // it has names in a layer
 	own := below && w.isBase(dir, path)
 	if below && !own {
-		if e := dir.load(w.s, w.env); e != OK {
+		if e := dir.load(w.s, w.env); e != errno.OK {
 			return e
 		}
 	}
 	names := slices.Collect(maps.Keys(dir.Entries))
 	if own && dir.Loaded { // such a folder keeps no entry for what is gone
 		all, e := w.env.Base.ReadDir(dir.Layer, dir.Path)
-		if e != OK {
+		if e != errno.OK {
 			return e
 		}
 		for _, name := range all {
@@ -136,8 +138,8 @@ func (w *upper) name(dir *Inode, own bool, path, name string) error {
 			u.Opaque = there && attr.Mode&S_IFMT == S_IFDIR
 		}
 		if in.is(S_IFLNK) {
-			var e Errno
-			if u.Target, e = in.target(w.s, w.env); e != OK {
+			var e errno.Errno
+			if u.Target, e = in.target(w.s, w.env); e != errno.OK {
 				return e
 			}
 		}

@@ -1,6 +1,10 @@
 package fs
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+)
 
 // Place is where a path leads.
 type Place struct {
@@ -13,7 +17,7 @@ type Place struct {
 // Walk resolves a path that must exist (path_resolution(7)). A relative path starts at dir. follow says what to do
 // with a symbolic link at the end; a trailing slash follows it in any case. The inode has no reference yet: it is
 // there until the next call.
-func (s *State) Walk(env *Env, dir InodeID, path string, follow bool) (Place, Errno) {
+func (s *State) Walk(env *Env, dir InodeID, path string, follow bool) (Place, errno.Errno) {
 	w := walker{s: s, env: env}
 	return w.walk(s.inode(dir), path, follow)
 }
@@ -57,33 +61,33 @@ type tail struct {
 }
 
 // tail resolves all of a path but its last component.
-func (s *State) tail(env *Env, dir InodeID, path string) (tail, Errno) {
+func (s *State) tail(env *Env, dir InodeID, path string) (tail, errno.Errno) {
 	w := walker{s: s, env: env}
 	return w.tail(s.inode(dir), path)
 }
 
-func (w *walker) tail(at *Inode, path string) (tail, Errno) {
+func (w *walker) tail(at *Inode, path string) (tail, errno.Errno) {
 	if path == "" {
-		return tail{}, ENOENT
+		return tail{}, errno.ENOENT
 	}
 	if len(path) > maxPathBytes {
-		return tail{}, ENAMETOOLONG
+		return tail{}, errno.ENAMETOOLONG
 	}
 	if path[0] == '/' {
-		var e Errno
-		if at, e = w.root(at); e != OK {
+		var e errno.Errno
+		if at, e = w.root(at); e != errno.OK {
 			return tail{}, e
 		}
 	}
 	rest := strings.TrimLeft(path, "/")
 	if rest == "" {
-		return tail{dir: at, kind: lastRoot}, OK
+		return tail{dir: at, kind: lastRoot}, errno.OK
 	}
 	for {
 		if !at.isDir() {
-			return tail{}, ENOTDIR
+			return tail{}, errno.ENOTDIR
 		}
-		if e := at.access(w.s, w.env, X_OK); e != OK {
+		if e := at.access(w.s, w.env, X_OK); e != errno.OK {
 			return tail{}, e
 		}
 		name, after := rest, ""
@@ -99,27 +103,27 @@ func (w *walker) tail(at *Inode, path string) (tail, Errno) {
 			case "..":
 				t.kind = lastDotDot
 			}
-			return t, OK
+			return t, errno.OK
 		}
 		switch name {
 		case ".":
 		case "..":
-			var e Errno
-			if at, e = w.up(at); e != OK {
+			var e errno.Errno
+			if at, e = w.up(at); e != errno.OK {
 				return tail{}, e
 			}
 		default:
 			in, e := w.down(at, name)
-			if e != OK {
+			if e != errno.OK {
 				return tail{}, e
 			}
 			if in.is(S_IFLNK) {
 				p, e := w.follow(at, in)
-				if e != OK {
+				if e != errno.OK {
 					return tail{}, e
 				}
 				if p.Inode == 0 {
-					return tail{}, ENOTDIR
+					return tail{}, errno.ENOTDIR
 				}
 				in = w.s.inode(p.Inode)
 			}
@@ -129,28 +133,28 @@ func (w *walker) tail(at *Inode, path string) (tail, Errno) {
 }
 
 // root is where an absolute path starts that was found at a place.
-func (w *walker) root(at *Inode) (*Inode, Errno) {
+func (w *walker) root(at *Inode) (*Inode, errno.Errno) {
 	root := w.s.rootOf(w.env)
 	switch {
 	case w.resolve&RESOLVE_BENEATH != 0:
-		return nil, EXDEV
+		return nil, errno.EXDEV
 	case w.resolve&RESOLVE_IN_ROOT != 0:
 		root = w.top
 	}
 	if w.links > 0 && !w.may(at, root) { // the path of the call itself may be absolute
-		return nil, EXDEV
+		return nil, errno.EXDEV
 	}
-	return root, OK
+	return root, errno.OK
 }
 
 // up is what .. means.
-func (w *walker) up(at *Inode) (*Inode, Errno) {
+func (w *walker) up(at *Inode) (*Inode, errno.Errno) {
 	if at == w.top {
 		switch {
 		case w.resolve&RESOLVE_BENEATH != 0:
-			return nil, EXDEV
+			return nil, errno.EXDEV
 		case w.resolve&RESOLVE_IN_ROOT != 0:
-			return at, OK
+			return at, errno.OK
 		}
 	}
 	parent := at
@@ -158,16 +162,16 @@ func (w *walker) up(at *Inode) (*Inode, Errno) {
 		parent = at.parent(w.s)
 	}
 	if !w.may(at, parent) {
-		return nil, EXDEV
+		return nil, errno.EXDEV
 	}
-	return parent, OK
+	return parent, errno.OK
 }
 
 // down finds a name in a folder.
-func (w *walker) down(dir *Inode, name string) (*Inode, Errno) {
+func (w *walker) down(dir *Inode, name string) (*Inode, errno.Errno) {
 	in, e := dir.lookup(w.s, w.env, name)
-	if e == OK && !w.may(dir, in) {
-		return nil, EXDEV
+	if e == errno.OK && !w.may(dir, in) {
+		return nil, errno.EXDEV
 	}
 	return in, e
 }
@@ -178,46 +182,46 @@ func (w *walker) may(from, to *Inode) bool {
 }
 
 // walk resolves a path to the end.
-func (w *walker) walk(at *Inode, path string, follow bool) (Place, Errno) {
+func (w *walker) walk(at *Inode, path string, follow bool) (Place, errno.Errno) {
 	t, e := w.tail(at, path)
-	if e != OK {
+	if e != errno.OK {
 		return Place{}, e
 	}
 	return w.end(t, follow)
 }
 
 // end resolves the last component of a path.
-func (w *walker) end(t tail, follow bool) (Place, Errno) {
-	in, e := t.dir, OK
+func (w *walker) end(t tail, follow bool) (Place, errno.Errno) {
+	in, e := t.dir, errno.OK
 	switch t.kind {
 	case lastDotDot:
 		in, e = w.up(t.dir)
 	case lastName:
 		in, e = w.down(t.dir, t.name)
 	}
-	if e != OK {
+	if e != errno.OK {
 		return Place{}, e
 	}
 	p := Place{Inode: in.ID}
 	if in.is(S_IFLNK) && (follow || t.slash) {
-		if p, e = w.follow(t.dir, in); e != OK {
+		if p, e = w.follow(t.dir, in); e != errno.OK {
 			return Place{}, e
 		}
 	}
 	if t.slash && (p.Inode == 0 || !w.s.inode(p.Inode).isDir()) {
-		return Place{}, ENOTDIR
+		return Place{}, errno.ENOTDIR
 	}
-	return p, OK
+	return p, errno.OK
 }
 
 // follow resolves a symbolic link found in dir.
-func (w *walker) follow(dir, link *Inode) (Place, Errno) {
+func (w *walker) follow(dir, link *Inode) (Place, errno.Errno) {
 	if w.links++; w.links > maxLinks || w.resolve&RESOLVE_NO_SYMLINKS != 0 {
-		return Place{}, ELOOP
+		return Place{}, errno.ELOOP
 	}
 	if link.Synth != "" {
 		attr, e := w.env.Synth.Lookup(link.Synth)
-		if e != OK {
+		if e != errno.OK {
 			return Place{}, e
 		}
 		if attr.File != 0 || attr.Inode != 0 {
@@ -226,38 +230,38 @@ func (w *walker) follow(dir, link *Inode) (Place, Errno) {
 		return w.walk(dir, attr.Target, true)
 	}
 	target, e := link.target(w.s, w.env)
-	if e != OK {
+	if e != errno.OK {
 		return Place{}, e
 	}
 	return w.walk(dir, target, true)
 }
 
 // jump follows a magic link found in dir: it leads to an object rather than to a name (proc(5)).
-func (w *walker) jump(dir *Inode, to SynthAttr) (Place, Errno) {
+func (w *walker) jump(dir *Inode, to SynthAttr) (Place, errno.Errno) {
 	switch {
 	case w.resolve&RESOLVE_NO_MAGICLINKS != 0:
-		return Place{}, ELOOP
+		return Place{}, errno.ELOOP
 	case w.resolve&(RESOLVE_BENEATH|RESOLVE_IN_ROOT) != 0,
 		w.resolve&RESOLVE_NO_XDEV != 0 && (to.Inode == 0 || w.s.inode(to.Inode).Mount != dir.Mount):
-		return Place{}, EXDEV
+		return Place{}, errno.EXDEV
 	}
-	return Place{Inode: to.Inode, File: to.File}, OK
+	return Place{Inode: to.Inode, File: to.File}, errno.OK
 }
 
 // target reads a symbolic link.
-func (link *Inode) target(s *State, env *Env) (string, Errno) {
+func (link *Inode) target(s *State, env *Env) (string, errno.Errno) {
 	if link.Synth != "" {
 		attr, e := env.Synth.Lookup(link.Synth)
 		return attr.Target, e
 	}
 	if link.Target == "" && link.Layer != NoLayer {
 		t, e := env.Base.Readlink(link.Layer, link.Path)
-		if e != OK {
+		if e != errno.OK {
 			return "", e
 		}
 		link.Target = t
 	}
-	return link.Target, OK
+	return link.Target, errno.OK
 }
 
 // rootOf is the root directory of whoever makes a call.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Flags of setxattr(2).
@@ -13,22 +15,22 @@ const (
 )
 
 // xattrName checks a name. Only user.* is kept, on regular files and directories (xattr(7)).
-func (in *Inode) xattrName(s *State, name string, write bool) Errno {
+func (in *Inode) xattrName(s *State, name string, write bool) errno.Errno {
 	switch {
 	case name == "" || len(name) > maxXattrName:
-		return ERANGE
+		return errno.ERANGE
 	case !strings.HasPrefix(name, "user."):
-		return EOPNOTSUPP
+		return errno.EOPNOTSUPP
 	case name == "user.":
-		return EINVAL
+		return errno.EINVAL
 	case in.Synth != "":
-		return EOPNOTSUPP
+		return errno.EOPNOTSUPP
 	case !in.is(S_IFREG) && !in.isDir() && write:
-		return EPERM
+		return errno.EPERM
 	case !in.is(S_IFREG) && !in.isDir():
-		return ENODATA
+		return errno.ENODATA
 	}
-	return OK
+	return errno.OK
 }
 
 func (in *Inode) xattr(name string) (int, bool) {
@@ -36,39 +38,39 @@ func (in *Inode) xattr(name string) (int, bool) {
 }
 
 // GetXattr answers getxattr(2).
-func (s *State) GetXattr(env *Env, id InodeID, name string) ([]byte, Errno) {
+func (s *State) GetXattr(env *Env, id InodeID, name string) ([]byte, errno.Errno) {
 	in := s.inode(id)
-	if e := in.xattrName(s, name, false); e != OK {
+	if e := in.xattrName(s, name, false); e != errno.OK {
 		return nil, e
 	}
-	if e := in.access(s, env, R_OK); e != OK {
+	if e := in.access(s, env, R_OK); e != errno.OK {
 		return nil, e
 	}
 	i, ok := in.xattr(name)
 	if !ok {
-		return nil, ENODATA
+		return nil, errno.ENODATA
 	}
-	return in.Xattrs[i].Value, OK
+	return in.Xattrs[i].Value, errno.OK
 }
 
 // SetXattr answers setxattr(2).
-func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags int) Errno {
+func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags int) errno.Errno {
 	in := s.inode(id)
 	if flags&^(XATTR_CREATE|XATTR_REPLACE) != 0 || flags == XATTR_CREATE|XATTR_REPLACE {
-		return EINVAL
+		return errno.EINVAL
 	}
 	if len(value) > maxXattrBytes {
-		return E2BIG
+		return errno.E2BIG
 	}
-	if e := in.alterXattr(s, env, name); e != OK {
+	if e := in.alterXattr(s, env, name); e != errno.OK {
 		return e
 	}
 	i, ok := in.xattr(name)
 	switch {
 	case ok && flags == XATTR_CREATE:
-		return EEXIST
+		return errno.EEXIST
 	case !ok && flags == XATTR_REPLACE:
-		return ENODATA
+		return errno.ENODATA
 	}
 	total := len(name) + len(value)
 	for _, x := range in.Xattrs {
@@ -77,7 +79,7 @@ func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags 
 		}
 	}
 	if total > maxXattrBytes {
-		return ENOSPC
+		return errno.ENOSPC
 	}
 	in.noteAttributes(s)
 	if ok {
@@ -86,14 +88,14 @@ func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags 
 		in.Xattrs = slices.Insert(in.Xattrs, i, Xattr{name, bytes.Clone(value)})
 	}
 	in.changed(s, env)
-	return OK
+	return errno.OK
 }
 
-func (in *Inode) alterXattr(s *State, env *Env, name string) Errno {
-	if e := in.writable(s); e != OK {
+func (in *Inode) alterXattr(s *State, env *Env, name string) errno.Errno {
+	if e := in.writable(s); e != errno.OK {
 		return e
 	}
-	if e := in.xattrName(s, name, true); e != OK {
+	if e := in.xattrName(s, name, true); e != errno.OK {
 		return e
 	}
 	return in.access(s, env, W_OK)
@@ -109,17 +111,17 @@ func (s *State) ListXattr(id InodeID) []string {
 }
 
 // RemoveXattr answers removexattr(2).
-func (s *State) RemoveXattr(env *Env, id InodeID, name string) Errno {
+func (s *State) RemoveXattr(env *Env, id InodeID, name string) errno.Errno {
 	in := s.inode(id)
-	if e := in.alterXattr(s, env, name); e != OK {
+	if e := in.alterXattr(s, env, name); e != errno.OK {
 		return e
 	}
 	i, ok := in.xattr(name)
 	if !ok {
-		return ENODATA
+		return errno.ENODATA
 	}
 	in.noteAttributes(s)
 	in.Xattrs = slices.Delete(in.Xattrs, i, i+1)
 	in.changed(s, env)
-	return OK
+	return errno.OK
 }

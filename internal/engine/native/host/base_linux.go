@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
@@ -119,14 +120,14 @@ func (b *Base) Hides(layer int, path string) bool {
 func (b *Base) Later(full string) bool { return b.then.Later(full) }
 
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
-func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
+func (b *Base) openat(layer int, path string, flags uint64) (int, errno.Errno) {
 	if l := &b.layers[layer]; l.Image != nil {
 		e := l.Image.Tree.Lookup(l.in(path))
 		if e == nil {
-			return -1, fs.ENOENT
+			return -1, errno.ENOENT
 		}
 		if e.Kind != rootfs.File {
-			return -1, fs.EACCES
+			return -1, errno.EACCES
 		}
 		fd, err := unix.Open(l.Image.File(e.Digest), int(flags)|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		return fd, number(err)
@@ -145,9 +146,9 @@ func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
 }
 
 // Lstat reports what a name refers to.
-func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
+func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, errno.Errno) {
 	if b.Hides(layer, path) {
-		return fs.BaseAttr{}, fs.ENOENT
+		return fs.BaseAttr{}, errno.ENOENT
 	}
 	if l := &b.layers[layer]; l.Image != nil {
 		return lstat(l.Image.Tree, l.in(path))
@@ -166,17 +167,17 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 	if b.layers[layer].Ours {
 		a.Mode, a.UID, a.GID = unix.S_IFREG|0o755, 0, 0
 	}
-	return a, fs.OK
+	return a, errno.OK
 }
 
 // types are the file types of an image's entries, as in inode(7).
 var types = map[rootfs.Kind]uint32{rootfs.File: unix.S_IFREG, rootfs.Symlink: unix.S_IFLNK, rootfs.Folder: unix.S_IFDIR, rootfs.FIFO: unix.S_IFIFO}
 
 // lstat reports what an image says of a name.
-func lstat(t *rootfs.Tree, path string) (fs.BaseAttr, fs.Errno) {
+func lstat(t *rootfs.Tree, path string) (fs.BaseAttr, errno.Errno) {
 	e := t.Lookup(path)
 	if e == nil {
-		return fs.BaseAttr{}, fs.ENOENT
+		return fs.BaseAttr{}, errno.ENOENT
 	}
 	a := fs.BaseAttr{Mode: types[e.Kind] | e.Mode, UID: e.UID, GID: e.GID, Size: e.Size, MtimeNs: e.MtimeNs}
 	if e.Kind == rootfs.Symlink {
@@ -185,36 +186,36 @@ func lstat(t *rootfs.Tree, path string) (fs.BaseAttr, fs.Errno) {
 	if first := t.Same(path); first != path || t.Links(path) > 1 {
 		a.Same, a.Nlink = first, t.Links(path)
 	}
-	return a, fs.OK
+	return a, errno.OK
 }
 
 // Readlink reads a symlink.
-func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
+func (b *Base) Readlink(layer int, path string) (string, errno.Errno) {
 	if l := &b.layers[layer]; l.Image != nil {
 		e := l.Image.Tree.Lookup(l.in(path))
 		switch {
 		case e == nil:
-			return "", fs.ENOENT
+			return "", errno.ENOENT
 		case e.Kind != rootfs.Symlink:
-			return "", fs.EINVAL
+			return "", errno.EINVAL
 		}
-		return e.Target, fs.OK
+		return e.Target, errno.OK
 	}
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(b.roots[layer], path, buf)
 	if err != nil {
 		return "", number(err)
 	}
-	return string(buf[:n]), fs.OK
+	return string(buf[:n]), errno.OK
 }
 
 // ReadDir lists a folder.
-func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
+func (b *Base) ReadDir(layer int, path string) ([]string, errno.Errno) {
 	if l := &b.layers[layer]; l.Image != nil {
-		return l.Image.Tree.Names(l.in(path)), fs.OK
+		return l.Image.Tree.Names(l.in(path)), errno.OK
 	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY|unix.O_DIRECTORY)
-	if e != fs.OK {
+	if e != errno.OK {
 		b.lack.note("open", e)
 		return nil, e
 	}
@@ -227,7 +228,7 @@ func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
 			return nil, number(err)
 		}
 		if n == 0 {
-			return names, fs.OK
+			return names, errno.OK
 		}
 		for p := buf[:n]; len(p) > 0; {
 			size := binary.LittleEndian.Uint16(p[16:])
@@ -245,13 +246,13 @@ func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
 
 // FD opens a file for reading, mapping or executing. The descriptor stays open at least until maxOpenBase other
 // files were opened.
-func (b *Base) FD(layer int, path string) (int, fs.Errno) {
+func (b *Base) FD(layer int, path string) (int, errno.Errno) {
 	key := baseFile{layer, path}
 	if fd, ok := b.open[key]; ok {
-		return fd, fs.OK
+		return fd, errno.OK
 	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY)
-	if e != fs.OK {
+	if e != errno.OK {
 		b.lack.note("open", e)
 		return -1, e
 	}
@@ -262,13 +263,13 @@ func (b *Base) FD(layer int, path string) (int, fs.Errno) {
 	}
 	b.open[key] = fd
 	b.order = append(b.order, key)
-	return fd, fs.OK
+	return fd, errno.OK
 }
 
 // ReadAt reads from a file; with an empty p it only opens it.
-func (b *Base) ReadAt(layer int, path string, p []byte, off int64) (int, fs.Errno) {
+func (b *Base) ReadAt(layer int, path string, p []byte, off int64) (int, errno.Errno) {
 	fd, e := b.FD(layer, path)
-	if e != fs.OK || len(p) == 0 {
+	if e != errno.OK || len(p) == 0 {
 		return 0, e
 	}
 	return count(unix.Pread(fd, p, off))
@@ -289,16 +290,16 @@ func (b *Base) Close() {
 	}
 }
 
-func count(n int, err error) (int, fs.Errno) {
+func count(n int, err error) (int, errno.Errno) {
 	if err != nil {
 		return 0, number(err)
 	}
-	return n, fs.OK
+	return n, errno.OK
 }
 
-func number(err error) fs.Errno {
+func number(err error) errno.Errno {
 	if err != nil {
-		return fs.Errno(err.(syscall.Errno))
+		return errno.Errno(err.(syscall.Errno))
 	}
-	return fs.OK
+	return errno.OK
 }

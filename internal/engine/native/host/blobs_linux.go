@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 )
 
@@ -48,7 +49,7 @@ func NewBlobs(lack *Lack) *Blobs {
 }
 
 // Create makes an empty blob. EMFILE where this process can open no more files.
-func (b *Blobs) Create(id fs.BlobID) fs.Errno {
+func (b *Blobs) Create(id fs.BlobID) errno.Errno {
 	f, err := newBlob(id)
 	if err != nil {
 		b.lack.note("memfd_create", err)
@@ -57,7 +58,7 @@ func (b *Blobs) Create(id fs.BlobID) fs.Errno {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open[id] = f
-	return fs.OK
+	return errno.OK
 }
 
 func newBlob(id fs.BlobID) (*blob, error) {
@@ -169,12 +170,12 @@ func (b *Blobs) behind(id fs.BlobID) (fd int, ok bool) {
 }
 
 // ReadAt reads from a blob.
-func (b *Blobs) ReadAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
+func (b *Blobs) ReadAt(id fs.BlobID, p []byte, off int64) (int, errno.Errno) {
 	return count(unix.Pread(b.fd(id), p, off))
 }
 
 // WriteAt writes to a blob.
-func (b *Blobs) WriteAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
+func (b *Blobs) WriteAt(id fs.BlobID, p []byte, off int64) (int, errno.Errno) {
 	fd, err := b.own(id)
 	if err != nil {
 		return 0, number(err)
@@ -186,7 +187,7 @@ func (b *Blobs) WriteAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
 }
 
 // Truncate sets a blob's size.
-func (b *Blobs) Truncate(id fs.BlobID, size int64) fs.Errno {
+func (b *Blobs) Truncate(id fs.BlobID, size int64) errno.Errno {
 	fd, err := b.own(id)
 	if err != nil {
 		return number(err)
@@ -196,7 +197,7 @@ func (b *Blobs) Truncate(id fs.BlobID, size int64) fs.Errno {
 }
 
 // PunchHole zeroes a range and gives its memory back.
-func (b *Blobs) PunchHole(id fs.BlobID, off, size int64) fs.Errno {
+func (b *Blobs) PunchHole(id fs.BlobID, off, size int64) errno.Errno {
 	fd, err := b.own(id)
 	if err != nil {
 		return number(err)
@@ -238,24 +239,24 @@ const copyBytes = 1 << 20
 
 // CopyFromBase fills an empty blob with the first size bytes of a base file. A file that has become shorter leaves
 // zeros.
-func (b *Blobs) CopyFromBase(id fs.BlobID, base fs.Base, layer int, path string, size int64) fs.Errno {
+func (b *Blobs) CopyFromBase(id fs.BlobID, base fs.Base, layer int, path string, size int64) errno.Errno {
 	off := int64(0)
 	if real, ok := base.(*Base); ok {
 		in, e := real.FD(layer, path)
-		if e != fs.OK {
+		if e != errno.OK {
 			return e
 		}
 		off = copyData(b.fd(id), in, size)
 	}
 	for buf := make([]byte, min(size-off, copyBytes)); off < size; {
 		n, e := base.ReadAt(layer, path, buf[:min(int64(len(buf)), size-off)], off)
-		if e != fs.OK {
+		if e != errno.OK {
 			return e
 		}
 		if n == 0 {
 			break
 		}
-		if _, e := b.WriteAt(id, buf[:n], off); e != fs.OK {
+		if _, e := b.WriteAt(id, buf[:n], off); e != errno.OK {
 			return e
 		}
 		off += int64(n)

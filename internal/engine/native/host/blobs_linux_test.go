@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 )
 
@@ -35,10 +36,10 @@ func TestCopiesLeaveHolesOut(t *testing.T) {
 	defer b.Close()
 	for id, part := range []int64{size, 100<<20 + 9, 50 << 20, 3} {
 		id := fs.BlobID(id + 1)
-		if e := b.Create(id); e != fs.OK {
+		if e := b.Create(id); e != errno.OK {
 			t.Fatal(e)
 		}
-		if e := b.CopyFromBase(id, base, 0, "sparse", part); e != fs.OK {
+		if e := b.CopyFromBase(id, base, 0, "sparse", part); e != errno.OK {
 			t.Fatal(e)
 		}
 		if taken := b.Allocated(id); taken > 4<<20 {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // remedies are what to do where this machine, or a limit of the user, does not give what a world needs.
@@ -36,7 +36,7 @@ func Explain(err error) error {
 	}
 	for _, r := range remedies {
 		// Of the files of nodes a world says itself that they are full.
-		if errors.Is(err, r.errno) || (r.errno == unix.EMFILE || r.errno == unix.ENFILE) && errors.Is(err, fs.Errno(r.errno)) {
+		if errors.Is(err, r.errno) || (r.errno == unix.EMFILE || r.errno == unix.ENFILE) && errors.Is(err, errno.Errno(r.errno)) {
 			return explained{fmt.Errorf("%w; %s", err, r.remedy)}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -100,7 +101,7 @@ type Blobs interface {
 type Base interface {
 	fs.Base
 	// FD opens a base file for mapping or executing; it stays open while the current call is handled.
-	FD(layer int, path string) (int, fs.Errno)
+	FD(layer int, path string) (int, errno.Errno)
 }
 
 // Kernel runs a State. Everything in it besides State is either a handle on the real world, or derived.

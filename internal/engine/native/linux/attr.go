@@ -5,6 +5,7 @@ package linux
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"golang.org/x/sys/unix"
@@ -52,7 +53,7 @@ func chmod(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, mode uint32) Resul
 	if e != 0 || id == 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.Chmod(env(k, t), id, mode))
+	return failure(k.Node(t).FS.Chmod(env(k, t), id, mode))
 }
 
 func sysChmod(k *Kernel, t *Thread, arg inodeArg) Result {
@@ -82,7 +83,7 @@ func chown(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, uid, gid uint32) R
 	if e != 0 || id == 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.Chown(env(k, t), id, id32(uid), id32(gid)))
+	return failure(k.Node(t).FS.Chown(env(k, t), id, id32(uid), id32(gid)))
 }
 
 func sysChown(k *Kernel, t *Thread, arg inodeArg) Result {
@@ -114,7 +115,7 @@ func utimes(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, m fileTimes) Resu
 	if e != 0 || id == 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.Utimens(env(k, t), id, m.how[0], m.ns[0], m.how[1], m.ns[1]))
+	return failure(k.Node(t).FS.Utimens(env(k, t), id, m.how[0], m.ns[0], m.how[1], m.ns[1]))
 }
 
 func sysUtimensat(k *Kernel, t *Thread) Result {
@@ -229,7 +230,7 @@ func setXattr(k *Kernel, t *Thread, arg inodeArg) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.SetXattr(env(k, t), id, name, value, flags))
+	return failure(k.Node(t).FS.SetXattr(env(k, t), id, name, value, flags))
 }
 
 // xattr reads the file and the name of an attribute that a call is about.
@@ -249,8 +250,8 @@ func getXattr(k *Kernel, t *Thread, arg inodeArg) Result {
 		return fail(e)
 	}
 	value, fe := k.Node(t).FS.GetXattr(env(k, t), id, name)
-	if fe != fs.OK {
-		return fsFail(fe)
+	if fe != errno.OK {
+		return failure(fe)
 	}
 	return outSized(k, t, value, valueAddr, size)
 }
@@ -288,5 +289,5 @@ func removeXattr(k *Kernel, t *Thread, arg inodeArg) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.RemoveXattr(env(k, t), id, name))
+	return failure(k.Node(t).FS.RemoveXattr(env(k, t), id, name))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
@@ -324,8 +325,8 @@ func storable(k *Kernel, t *Thread, addr, size uint64) unix.Errno {
 			continue
 		}
 		if id := tree.FileOf(fs.BlobID(m.Blob)); id != 0 {
-			if e := tree.Storable(env(k, t), id); e != fs.OK {
-				return errno(e)
+			if e := tree.Storable(env(k, t), id); e != errno.OK {
+				return unix.Errno(e)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package linux
 import (
 	"path"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -38,23 +39,23 @@ func harm(k *Kernel, t *Thread, id fs.InodeID, op fault.Op, off int64, n int) fa
 }
 
 // opening asks which openings of a thread's call fail; nil where none can.
-func opening(k *Kernel, t *Thread) func(id fs.InodeID, name string) fs.Errno {
+func opening(k *Kernel, t *Thread) func(id fs.InodeID, name string) errno.Errno {
 	node := k.Node(t)
 	if !node.OpensHarmed {
 		return nil
 	}
-	return func(id fs.InodeID, name string) fs.Errno {
+	return func(id fs.InodeID, name string) errno.Errno {
 		if !node.FS.Openable(id, name != "") {
-			return fs.OK
+			return errno.OK
 		}
 		file := path.Join(nameOf(node.FS, id), name)
 		h := k.DiskFault(&fault.Call{Node: node.Name, Name: k.CallName(t), Makes: makes(k, t), Op: fault.Open, Path: file})
 		if h.Kind == "" {
-			return fs.OK
+			return errno.OK
 		}
 		t.Call.Meet(h.Kind)
 		k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
-		return fs.EIO
+		return errno.EIO
 	}
 }
 
@@ -75,8 +76,8 @@ func store(k *Kernel, t *Thread, f *File, data []byte, pos int64) Result {
 	switch {
 	case h.Kind == fault.TornWrite:
 		return tear(k, t, f, pos+int64(n), end, h.ID)
-	case e != fs.OK && n == 0:
-		return fsFail(e)
+	case e != errno.OK && n == 0:
+		return failure(e)
 	}
 	return Result(n)
 }
@@ -93,7 +94,7 @@ func tear(k *Kernel, t *Thread, f *File, from, to int64, number int) Result {
 
 // rot flips a bit of a file on the disk, and in the page cache.
 func rot(k *Kernel, t *Thread, f *File, pos int64, bit int) unix.Errno {
-	return errno(k.Node(t).FS.Rot(env(k, t), f.Inode, pos+int64(bit/8), byte(1<<(bit%8))))
+	return unix.Errno(k.Node(t).FS.Rot(env(k, t), f.Inode, pos+int64(bit/8), byte(1<<(bit%8))))
 }
 
 // slowed makes a thread wait for its disk before its call on a file does its work. op is Read or Write.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 )
@@ -91,7 +92,7 @@ func fileOf(k *Kernel, t *Thread, id fs.InodeID) int {
 		return -1
 	}
 	c, e := s.Content(env(k, t), id, false)
-	if e != fs.OK {
+	if e != errno.OK {
 		return -1
 	}
 	fd, failed := fdOf(k, t, c)

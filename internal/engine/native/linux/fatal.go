@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
@@ -59,7 +59,7 @@ func mappedFile(k *Kernel, t *Thread, addr uint64) []byte {
 		return nil
 	}
 	c, e := k.Node(t).FS.Content(env(k, t), f.File, false)
-	if e != fs.OK {
+	if e != errno.OK {
 		return nil
 	}
 	fd, failed := fdOf(k, t, c)

@@ -5,6 +5,7 @@ package linux
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -197,10 +198,10 @@ func addSeals(k *Kernel, t *Thread, f *File, seals int) Result {
 	case f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
 		return fail(unix.EPERM)
 	}
-	if c, e := k.Node(t).FS.Content(env(k, t), f.Inode, false); seals&unix.F_SEAL_WRITE != 0 && e == fs.OK && mapsToWrite(k, t.Node, int64(c.Blob)) {
+	if c, e := k.Node(t).FS.Content(env(k, t), f.Inode, false); seals&unix.F_SEAL_WRITE != 0 && e == errno.OK && mapsToWrite(k, t.Node, int64(c.Blob)) {
 		return fail(unix.EBUSY)
 	}
-	return fsFail(k.Node(t).FS.AddSeals(f.Inode, seals))
+	return failure(k.Node(t).FS.AddSeals(f.Inode, seals))
 }
 
 const linuxCommands = 1024 // F_LINUX_SPECIFIC_BASE of fcntl(2)

@@ -5,6 +5,7 @@ package linux
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"golang.org/x/sys/unix"
@@ -35,11 +36,11 @@ func pollInotify(k *Kernel, f *File) uint32 {
 // readInotify takes the events that fit into n bytes, each as struct inotify_event.
 func readInotify(k *Kernel, t *Thread, f *File, n int) ([]byte, Result) {
 	events, e := k.Node(t).FS.TakeEvents(f.Obj, n)
-	if e == fs.EAGAIN {
+	if e == errno.EAGAIN {
 		return nil, k.NotYet(t, f, kernel.InotifyKey(t.Node, f.Obj))
 	}
-	if e != fs.OK {
-		return nil, fsFail(e)
+	if e != errno.OK {
+		return nil, failure(e)
 	}
 	var out []byte
 	le := binary.LittleEndian
@@ -68,8 +69,8 @@ func inotifyInit(k *Kernel, t *Thread, flags int) Result {
 		return fail(unix.EINVAL)
 	}
 	id, e := k.Node(t).FS.NewInotify()
-	if e != fs.OK {
-		return fsFail(e)
+	if e != errno.OK {
+		return failure(e)
 	}
 	f := k.NewFile(t, kernel.FileInotify, flags)
 	f.Obj = id
@@ -107,8 +108,8 @@ func sysInotifyAddWatch(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	wd, fe := k.Node(t).FS.AddWatch(env(k, t), n, id, mask)
-	if fe != fs.OK {
-		return fsFail(fe)
+	if fe != errno.OK {
+		return failure(fe)
 	}
 	return Result(wd)
 }
@@ -119,5 +120,5 @@ func sysInotifyRmWatch(k *Kernel, t *Thread) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.RemoveWatch(n, int32(wd)))
+	return failure(k.Node(t).FS.RemoveWatch(n, int32(wd)))
 }

@@ -5,6 +5,7 @@ package linux
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"golang.org/x/sys/unix"
@@ -31,10 +32,10 @@ func sysFlock(k *Kernel, t *Thread) Result {
 		return 0
 	}
 	e := s.SetFlock(f.Inode, fs.Flock{Owner: f.ID, Exclusive: kind == unix.LOCK_EX})
-	if e == fs.EAGAIN && op&unix.LOCK_NB == 0 {
+	if e == errno.EAGAIN && op&unix.LOCK_NB == 0 {
 		return k.Block(t, 0, k.LockKey(f))
 	}
-	return fsFail(e)
+	return failure(e)
 }
 
 // recordLock is fcntl's F_GETLK, F_SETLK and F_SETLKW, and their OFD kin.
@@ -97,9 +98,9 @@ func recordLock(k *Kernel, t *Thread, f *File, cmd int, addr uint64) Result {
 	}
 	fe := s.SetLock(f.Inode, l)
 	switch {
-	case fe == fs.OK: // part of an own lock may have become weaker
+	case fe == errno.OK: // part of an own lock may have become weaker
 		k.Wake(k.LockKey(f), kernel.AllEvents)
-	case fe == fs.EAGAIN && (cmd == unix.F_SETLKW || cmd == unix.F_OFD_SETLKW):
+	case fe == errno.EAGAIN && (cmd == unix.F_SETLKW || cmd == unix.F_OFD_SETLKW):
 		t.Call.Aux = 0
 		if holder, _ := s.Conflict(f.Inode, l); !l.OFD && !holder.OFD {
 			if lockCycle(k, p.ID, holder.Owner) {
@@ -109,7 +110,7 @@ func recordLock(k *Kernel, t *Thread, f *File, cmd int, addr uint64) Result {
 		}
 		return k.Block(t, 0, k.LockKey(f))
 	}
-	return fsFail(fe)
+	return failure(fe)
 }
 
 // lockRange turns the range of struct flock into that of a lock.

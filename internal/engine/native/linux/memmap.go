@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
@@ -208,11 +209,11 @@ func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
 	addr := t.Call.Args[0].Pointer()
 	id := fs.BlobID(k.NewID("blob"))
 	if e := k.Handles.Blobs.Create(id); e != 0 {
-		return fsFail(e)
+		return failure(e)
 	}
 	defer k.Handles.Blobs.Free(id) // the map keeps it
 	if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
-		return fsFail(e)
+		return failure(e)
 	}
 	r := mapFD(k, t, k.Handles.Blobs.FD(id), addr, size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
 	if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
@@ -293,8 +294,8 @@ func noteShared(k *Kernel, t *Thread, f *File, object Key, addr, size, prot uint
 	if f.Flags&unix.O_ACCMODE == unix.O_RDWR {
 		if prot&unix.PROT_WRITE == 0 {
 			k.M.Watch(t.ID, addr, addr+size) // mprotect may make it writable
-		} else if e := tree.Storable(env(k, t), f.Inode); e != fs.OK {
-			return errno(e)
+		} else if e := tree.Storable(env(k, t), f.Inode); e != errno.OK {
+			return unix.Errno(e)
 		}
 	}
 	if k.Node(t).ReadsHarmed {
@@ -437,11 +438,11 @@ func syncPart(k *Kernel, t *Thread, f *kernel.FileMap, id fs.InodeID, from, to i
 		}
 	}
 	if tree.Unwritten(env(k, t), id, from, to) && harm(k, t, id, fault.Sync, from, 0).Kind != "" {
-		if e := tree.FailRange(env(k, t), id, from, to); e != fs.OK {
-			return fsFail(e)
+		if e := tree.FailRange(env(k, t), id, from, to); e != errno.OK {
+			return failure(e)
 		}
-	} else if e := tree.SyncRange(env(k, t), id, from, to); e != fs.OK {
-		return fsFail(e)
+	} else if e := tree.SyncRange(env(k, t), id, from, to); e != errno.OK {
+		return failure(e)
 	}
 	if n := tree.Get(id).SyncErrors; n != *seen {
 		*seen = n
@@ -507,10 +508,10 @@ func sysShmget(k *Kernel, t *Thread) Result {
 	}
 	blob := fs.BlobID(k.NewID("blob"))
 	if e := k.Handles.Blobs.Create(blob); e != 0 {
-		return fsFail(e)
+		return failure(e)
 	}
 	if e := k.Handles.Blobs.Truncate(blob, (size+4095)&^4095); e != 0 {
-		return fsFail(e)
+		return failure(e)
 	}
 	s := &kernel.ShmSegment{ID: k.NewID("shm"), Node: t.Node, Key: key, Blob: int64(blob), Size: size,
 		Mode: uint32(flags & 0o777), UID: p.Cred.EUID, GID: p.Cred.EGID,

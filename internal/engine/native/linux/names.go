@@ -5,6 +5,7 @@ package linux
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"golang.org/x/sys/unix"
@@ -32,8 +33,8 @@ func getdents(k *Kernel, t *Thread, old bool) Result {
 	}
 	if f.Pos == 0 || f.Dir == nil {
 		list, e := k.Node(t).FS.ReadDir(env(k, t), f.Inode)
-		if e != fs.OK {
-			return fsFail(e)
+		if e != errno.OK {
+			return failure(e)
 		}
 		f.Dir = list
 		if k.Leaks.Order != nil {
@@ -104,7 +105,7 @@ func enterable(k *Kernel, t *Thread, id fs.InodeID) Result {
 	if id == 0 || s.Get(id).Mode&unix.S_IFMT != unix.S_IFDIR {
 		return fail(unix.ENOTDIR)
 	}
-	return fsFail(s.Access(env(k, t), id, fs.X_OK))
+	return failure(s.Access(env(k, t), id, fs.X_OK))
 }
 
 func chdir(k *Kernel, t *Thread, id fs.InodeID) Result {
@@ -174,7 +175,7 @@ func mkdir(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.Mkdir(env(k, t), at, path, mode&^k.Proc(t).Umask))
+	return failure(k.Node(t).FS.Mkdir(env(k, t), at, path, mode&^k.Proc(t).Umask))
 }
 
 func mknod(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
@@ -184,10 +185,10 @@ func mknod(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
 		return fail(e)
 	}
 	_, fe := k.Node(t).FS.Mknod(env(k, t), at, path, mode&^k.Proc(t).Umask)
-	if fe == fs.EPERM && (mode&unix.S_IFMT == unix.S_IFCHR || mode&unix.S_IFMT == unix.S_IFBLK) {
+	if fe == errno.EPERM && (mode&unix.S_IFMT == unix.S_IFCHR || mode&unix.S_IFMT == unix.S_IFBLK) {
 		return k.Refuse(t, "mknod(device)", unix.EPERM)
 	}
-	return fsFail(fe)
+	return failure(fe)
 }
 
 func unlink(k *Kernel, t *Thread, dirfd int, addr uint64, dir bool) Result {
@@ -196,9 +197,9 @@ func unlink(k *Kernel, t *Thread, dirfd int, addr uint64, dir bool) Result {
 		return fail(e)
 	}
 	if dir {
-		return fsFail(k.Node(t).FS.Rmdir(env(k, t), at, path))
+		return failure(k.Node(t).FS.Rmdir(env(k, t), at, path))
 	}
-	return fsFail(k.Node(t).FS.Unlink(env(k, t), at, path))
+	return failure(k.Node(t).FS.Unlink(env(k, t), at, path))
 }
 
 func sysUnlink(k *Kernel, t *Thread) Result {
@@ -230,7 +231,7 @@ func rename(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, 
 		return fail(e)
 	}
 	t.Call.Detail += " -> " + toPath
-	return fsFail(k.Node(t).FS.Rename(env(k, t), at, path, toAt, toPath, flags))
+	return failure(k.Node(t).FS.Rename(env(k, t), at, path, toAt, toPath, flags))
 }
 
 func sysRename(k *Kernel, t *Thread) Result {
@@ -271,7 +272,7 @@ func link(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, fl
 		return fail(e)
 	}
 	t.Call.Detail += " -> " + path
-	return fsFail(k.Node(t).FS.Link(env(k, t), id, at, path))
+	return failure(k.Node(t).FS.Link(env(k, t), id, at, path))
 }
 
 func sysLink(k *Kernel, t *Thread) Result {
@@ -296,7 +297,7 @@ func symlink(k *Kernel, t *Thread, target uint64, dirfd int, addr uint64) Result
 		return fail(e)
 	}
 	t.Call.Detail = path + " -> " + text
-	return fsFail(k.Node(t).FS.Symlink(env(k, t), text, at, path))
+	return failure(k.Node(t).FS.Symlink(env(k, t), text, at, path))
 }
 
 func sysSymlink(k *Kernel, t *Thread) Result {
@@ -323,11 +324,11 @@ func readlink(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
 		return fail(unix.ENOENT)
 	}
 	target, fe := k.Node(t).FS.Readlink(env(k, t), id)
-	if fe != fs.OK {
+	if fe != errno.OK {
 		if t.Call.Detail == "" {
 			return fail(unix.ENOENT) // an empty path, for a descriptor that is no link
 		}
-		return fsFail(fe)
+		return failure(fe)
 	}
 	b := []byte(target)
 	b = b[:min(len(b), size)]

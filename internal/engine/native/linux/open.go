@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
@@ -95,8 +96,8 @@ func openPath(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint
 	o, fe := k.Node(t).FS.OpenResolving(env, at, path, flags, mode&^k.Proc(t).Umask, resolve)
 	env.Opening = nil
 	switch {
-	case fe != fs.OK:
-		return fsFail(fe)
+	case fe != errno.OK:
+		return failure(fe)
 	case o.File != 0:
 		return reopen(k, t, k.Files[o.File], flags)
 	case o.Synth != "" || o.Mode&unix.S_IFMT != unix.S_IFREG:

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
@@ -762,7 +763,7 @@ func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 	}
 	KillNode(k, id)
 	sizes := n.FS.UnsyncedSizes()
-	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != fs.OK {
+	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != errno.OK {
 		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
 	}
 	if n.Torn.To != 0 {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
@@ -45,16 +46,16 @@ type synthNode struct {
 // synths serves the tree with /proc and /sys as a thread sees them (fs.Synth).
 type synths struct{ k *Kernel }
 
-func (s *synths) Lookup(path string) (fs.SynthAttr, fs.Errno) {
+func (s *synths) Lookup(path string) (fs.SynthAttr, errno.Errno) {
 	t := s.k.Caller
 	if t == nil {
-		return fs.SynthAttr{}, fs.ENOENT
+		return fs.SynthAttr{}, errno.ENOENT
 	}
 	n := synth(s.k, t, path)
 	a := fs.SynthAttr{Mode: n.mode, UID: n.uid, GID: n.gid, Target: n.target, Inode: n.inode, File: n.file}
 	switch n.kind {
 	case synthNone:
-		return fs.SynthAttr{}, fs.ENOENT
+		return fs.SynthAttr{}, errno.ENOENT
 	case synthDir:
 		a.Mode |= unix.S_IFDIR
 	case synthFile:
@@ -62,19 +63,19 @@ func (s *synths) Lookup(path string) (fs.SynthAttr, fs.Errno) {
 	case synthLink:
 		a.Mode |= unix.S_IFLNK
 	}
-	return a, fs.OK
+	return a, errno.OK
 }
 
-func (s *synths) ReadDir(path string) ([]string, fs.Errno) {
+func (s *synths) ReadDir(path string) ([]string, errno.Errno) {
 	t := s.k.Caller
 	if t == nil {
-		return nil, fs.ENOENT
+		return nil, errno.ENOENT
 	}
 	n := synth(s.k, t, path)
 	if n.kind != synthDir {
-		return nil, fs.ENOENT
+		return nil, errno.ENOENT
 	}
-	return n.names(), fs.OK
+	return n.names(), errno.OK
 }
 
 func synthText(s string) synthNode {

@@ -5,6 +5,7 @@ package linux
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -45,7 +46,7 @@ func seekInode(k *Kernel, f *File, off int64, whence int) Result {
 	if s.Get(f.Inode).Mode&unix.S_IFMT != unix.S_IFREG {
 		return seek(f, off, whence, maxDirOffset)
 	}
-	var e fs.Errno
+	var e errno.Errno
 	switch whence {
 	case unix.SEEK_DATA:
 		off, e = s.SeekData(f.Inode, off)
@@ -54,8 +55,8 @@ func seekInode(k *Kernel, f *File, off int64, whence int) Result {
 	default:
 		return seek(f, off, whence, s.Size(f.Inode))
 	}
-	if e != fs.OK {
-		return fsFail(e)
+	if e != errno.OK {
+		return failure(e)
 	}
 	return seek(f, off, unix.SEEK_SET, 0)
 }
@@ -140,7 +141,7 @@ func content(k *Kernel, t *Thread, f *File, pos int64, n int) ([]byte, unix.Errn
 		}
 	}
 	m, e := s.ReadAt(env(k, t), f.Inode, k.Buf[:n], pos)
-	return k.Buf[:m], errno(e)
+	return k.Buf[:m], unix.Errno(e)
 }
 
 // writeFile writes bytes to a regular file.

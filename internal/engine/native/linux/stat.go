@@ -169,7 +169,7 @@ func access(k *Kernel, t *Thread, dirfd int, addr uint64, mode uint32, flags int
 	case f != nil:
 		return 0
 	}
-	return fsFail(k.Node(t).FS.Access(env, id, mode))
+	return failure(k.Node(t).FS.Access(env, id, mode))
 }
 
 func sysAccess(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {

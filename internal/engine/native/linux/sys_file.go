@@ -3,6 +3,7 @@
 package linux
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -47,7 +48,7 @@ func sysTruncate(k *Kernel, t *Thread) Result {
 	if r := grow(k, t, id, size); r != 0 {
 		return r
 	}
-	return makesHoles(k, t, fsFail(k.Node(t).FS.TruncatePath(env(k, t), id, size)))
+	return makesHoles(k, t, failure(k.Node(t).FS.TruncatePath(env(k, t), id, size)))
 }
 
 func sysFtruncate(k *Kernel, t *Thread) Result {
@@ -64,7 +65,7 @@ func sysFtruncate(k *Kernel, t *Thread) Result {
 	if r := grow(k, t, f.Inode, size); r != 0 {
 		return r
 	}
-	return makesHoles(k, t, fsFail(k.Node(t).FS.Truncate(env(k, t), f.Inode, size)))
+	return makesHoles(k, t, failure(k.Node(t).FS.Truncate(env(k, t), f.Inode, size)))
 }
 
 // truncateServed answers truncation of what is open and no file of a disk.
@@ -101,7 +102,7 @@ func sysFallocate(k *Kernel, t *Thread) Result {
 			return r
 		}
 	}
-	return makesHoles(k, t, fsFail(k.Node(t).FS.Fallocate(env(k, t), f.Inode, mode, offset, size)))
+	return makesHoles(k, t, failure(k.Node(t).FS.Fallocate(env(k, t), f.Inode, mode, offset, size)))
 }
 
 // sysFsync answers fsync(2) and fdatasync(2).
@@ -124,13 +125,13 @@ func sysFsync(k *Kernel, t *Thread) Result {
 // asks (errseq_t of Linux since 4.13).
 func sync(k *Kernel, t *Thread, f *File, dataOnly bool) Result {
 	s := k.Node(t).FS
-	if e := s.Observe(env(k, t), f.Inode, 0, s.Size(f.Inode)); e != fs.OK {
-		return fsFail(e)
+	if e := s.Observe(env(k, t), f.Inode, 0, s.Size(f.Inode)); e != errno.OK {
+		return failure(e)
 	}
 	if h := harm(k, t, f.Inode, fault.Sync, 0, 0); h.Kind != "" {
 		s.FailSync(env(k, t), f.Inode)
-	} else if e := s.Sync(env(k, t), f.Inode, dataOnly); e != fs.OK {
-		return fsFail(e)
+	} else if e := s.Sync(env(k, t), f.Inode, dataOnly); e != errno.OK {
+		return failure(e)
 	}
 	if n := s.Get(f.Inode).SyncErrors; n != f.SyncErrors {
 		f.SyncErrors = n
@@ -160,16 +161,16 @@ func sysSyncfs(k *Kernel, t *Thread) Result {
 	if f.Inode == 0 || !s.Lasting(f.Inode) {
 		return 0
 	}
-	if e := s.ObserveAll(env(k, t)); e != fs.OK {
-		return fsFail(e)
+	if e := s.ObserveAll(env(k, t)); e != errno.OK {
+		return failure(e)
 	}
 	for _, id := range s.Changed() { // each may fail, and the others are written all the same
 		if h := harm(k, t, id, fault.Sync, 0, 0); h.Kind != "" {
 			s.FailSync(env(k, t), id)
 		}
 	}
-	if e := s.SyncAll(env(k, t)); e != fs.OK {
-		return fsFail(e)
+	if e := s.SyncAll(env(k, t)); e != errno.OK {
+		return failure(e)
 	}
 	if n := s.SyncErrors; n != f.DiskErrors { // since Linux 5.8: what failed after the file was opened, once
 		f.DiskErrors = n
@@ -229,8 +230,8 @@ func sysMemfdCreate(k *Kernel, t *Thread) Result {
 		mode, seals = 0o666, unix.F_SEAL_EXEC
 	}
 	id, fe := k.Node(t).FS.NewMemory(env(k, t), name, mode, seals)
-	if fe != fs.OK {
-		return fsFail(fe)
+	if fe != errno.OK {
+		return failure(fe)
 	}
 	f := k.NewFile(t, kernel.FileInode, unix.O_RDWR)
 	f.Inode, f.BornOpen = id, true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
@@ -126,8 +127,6 @@ const (
 	sockaddr6Min    = 24 // SIN6_LEN_RFC2133: a struct sockaddr_in6 without its scope
 )
 
-func netFail(e net.Errno) Result { return -Result(e) }
-
 // socket gives the socket behind a descriptor.
 func socket(k *Kernel, t *Thread, fd int) (*File, net.SockID, unix.Errno) {
 	f := k.File(t, fd)
@@ -176,9 +175,9 @@ func sysSocket(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	id, e := k.Net.Socket(k.Node(t).Net, kind)
-	if e != net.OK {
+	if e != errno.OK {
 		if !unsupported(kind) {
-			return netFail(e)
+			return failure(e)
 		}
 		return k.Refuse(t, "socket("+itoa(kind.Family)+","+itoa(kind.Type)+","+itoa(kind.Protocol)+")", unix.Errno(e))
 	}
@@ -208,8 +207,8 @@ func sysSocketpair(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	a, b, e := k.Net.Socketpair(k.Node(t).Net, kind, netCred(k, t))
-	if e != net.OK {
-		return netFail(e)
+	if e != errno.OK {
+		return failure(e)
 	}
 	left, right := newSocketFile(k, t, a, flags), newSocketFile(k, t, b, flags)
 	return k.OpenedPair(t, left, right, flags, pairAddr)
@@ -282,18 +281,18 @@ func sysBind(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 		}
 		a.Inode = int64(inode)
 	}
-	return netFail(k.Net.Bind(netEnv{k}, id, a, netCred(k, t)))
+	return failure(k.Net.Bind(netEnv{k}, id, a, netCred(k, t)))
 }
 
 func sysListen(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	backlog := t.Call.Args[1].Int()
 	e := k.Net.Listen(netEnv{k}, id, backlog, netCred(k, t))
-	if e == net.OK && k.Nodes[t.Node].AwaitsReady {
+	if e == errno.OK && k.Nodes[t.Node].AwaitsReady {
 		if port := k.Net.Serves(id); port != 0 {
 			k.Moments.Listens(t.Node, port)
 		}
 	}
-	return netFail(e)
+	return failure(e)
 }
 
 func sysAccept(k *Kernel, t *Thread) Result { return accept(k, t, 0) }
@@ -318,13 +317,13 @@ func accept(k *Kernel, t *Thread, flags int) Result {
 	}
 	nonblocking := f.Flags&unix.O_NONBLOCK != 0
 	child, from, ne := k.Net.Accept(netEnv{k}, id, unix.MSG_DONTWAIT*kernel.Bit(nonblocking))
-	if ne == net.EAGAIN {
+	if ne == errno.EAGAIN {
 		timeout, _ := k.Net.Timeouts(id)
 		return notReady(k, t, f, 0, nonblocking, timeout)
 	}
 	saw(k, t, f)
-	if ne != net.OK {
-		return netFail(ne)
+	if ne != errno.OK {
+		return failure(ne)
 	}
 	t.Call.Detail = from.String()
 	file := newSocketFile(k, t, child, flags)
@@ -366,7 +365,7 @@ func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
 	stream := kind.Family != net.AF_UNIX && kind.Type == net.SOCK_STREAM
 	nonblocking := f.Flags&unix.O_NONBLOCK != 0
 	_, timeout := k.Net.Timeouts(id)
-	var r net.Errno
+	var r errno.Errno
 	if t.Call.Again && stream {
 		r = k.Net.ConnectResult(id)
 	} else {
@@ -382,28 +381,28 @@ func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
 			return fail(e)
 		}
 		r = k.Net.Connect(netEnv{k}, id, a, netCred(k, t))
-		if !nonblocking && (r == net.EINPROGRESS || r == net.EALREADY) {
+		if !nonblocking && (r == errno.EINPROGRESS || r == errno.EALREADY) {
 			r = k.Net.ConnectResult(id) // over already on loopback
 		}
 	}
 	switch {
-	case r == net.EINPROGRESS && !nonblocking:
+	case r == errno.EINPROGRESS && !nonblocking:
 		if t.Expired(k) {
 			missed(k, t)
 			return fail(unix.EINPROGRESS)
 		}
 		return notReady(k, t, f, 0, false, timeout)
-	case r == net.EAGAIN && kind.Family == net.AF_UNIX:
+	case r == errno.EAGAIN && kind.Family == net.AF_UNIX:
 		return notReady(k, t, f, 0, nonblocking, timeout)
 	}
 	saw(k, t, f)
-	return netFail(r)
+	return failure(r)
 }
 
 func sysGetsockname(k *Kernel, t *Thread) Result { return name(k, t, k.Net.Getsockname) }
 func sysGetpeername(k *Kernel, t *Thread) Result { return name(k, t, k.Net.Getpeername) }
 
-func name(k *Kernel, t *Thread, which func(net.SockID) (net.Addr, net.Errno)) Result {
+func name(k *Kernel, t *Thread, which func(net.SockID) (net.Addr, errno.Errno)) Result {
 	args := &t.Call.Args
 	fd, addr, sizeAddr := args[0].Int(), args[1].Pointer(), args[2].Pointer()
 	_, id, e := socket(k, t, fd)
@@ -411,15 +410,15 @@ func name(k *Kernel, t *Thread, which func(net.SockID) (net.Addr, net.Errno)) Re
 		return fail(e)
 	}
 	a, ne := which(id)
-	if ne != net.OK {
-		return netFail(ne)
+	if ne != errno.OK {
+		return failure(ne)
 	}
 	return fail(outSockaddr(k, t, a, addr, sizeAddr))
 }
 
 func sysShutdown(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	how := t.Call.Args[1].Int()
-	return netFail(k.Net.Shutdown(netEnv{k}, id, how))
+	return failure(k.Net.Shutdown(netEnv{k}, id, how))
 }
 
 func sysSetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
@@ -434,10 +433,10 @@ func sysSetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	}
 	t.Call.Mix(net.OptionValue(level, name, value))
 	ne := k.Net.SetOption(netEnv{k}, id, level, name, value)
-	if ne == net.ENOPROTOOPT && missingOption(k, id, level, name, true) {
+	if ne == errno.ENOPROTOOPT && missingOption(k, id, level, name, true) {
 		return k.Refuse(t, "setsockopt("+itoa(level)+","+itoa(name)+")", unix.ENOPROTOOPT)
 	}
-	return netFail(ne)
+	return failure(ne)
 }
 
 // missingOption reports whether Linux knows a socket option that is not known here, as far as its number shows.
@@ -475,10 +474,10 @@ func sysGetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	}
 	value, ne := k.Net.GetOption(id, level, name, int(size))
 	switch {
-	case ne == net.ENOPROTOOPT && missingOption(k, id, level, name, false):
+	case ne == errno.ENOPROTOOPT && missingOption(k, id, level, name, false):
 		return k.Refuse(t, "getsockopt("+itoa(level)+","+itoa(name)+")", unix.ENOPROTOOPT)
-	case ne != net.OK:
-		return netFail(ne)
+	case ne != errno.OK:
+		return failure(ne)
 	case !k.Outs(t, machine.Part{Addr: valueAddr, Data: value}, machine.Part{Addr: sizeAddr, Data: le32(uint32(len(value)))}):
 		return fail(unix.EFAULT)
 	}
@@ -490,13 +489,13 @@ func socketBytes(k *Kernel, t *Thread, f *File, n int, nonblocking bool) ([]byte
 	id := net.SockID(f.Obj)
 	nonblocking = nonblocking || f.Flags&unix.O_NONBLOCK != 0
 	got, ne := k.Net.Recv(netEnv{k}, id, n, unix.MSG_DONTWAIT*kernel.Bit(nonblocking))
-	if ne == net.EAGAIN {
+	if ne == errno.EAGAIN {
 		timeout, _ := k.Net.Timeouts(id)
 		return nil, notReady(k, t, f, 0, nonblocking, timeout)
 	}
 	saw(k, t, f)
-	if ne != net.OK {
-		return nil, netFail(ne)
+	if ne != errno.OK {
+		return nil, failure(ne)
 	}
 	dropFiles(k, got.Files, false)
 	t.Call.Mix(got.Data)
@@ -560,18 +559,18 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 		}
 		n, ne := k.Net.Send(netEnv{k}, id, args)
 		switch {
-		case ne == net.EAGAIN:
+		case ne == errno.EAGAIN:
 			_, timeout := k.Net.Timeouts(id)
 			return notReady(k, t, f, *m.done, f.Flags&unix.O_NONBLOCK != 0 || m.flags&unix.MSG_DONTWAIT != 0, timeout)
-		case ne != net.OK:
+		case ne != errno.OK:
 			saw(k, t, f)
 			if *m.done > 0 {
 				return Result(*m.done)
 			}
-			if ne == net.EPIPE && stream && m.flags&unix.MSG_NOSIGNAL == 0 {
+			if ne == errno.EPIPE && stream && m.flags&unix.MSG_NOSIGNAL == 0 {
 				k.SignalThread(t, kernel.Signal{Number: int(unix.SIGPIPE)})
 			}
-			return netFail(ne)
+			return failure(ne)
 		}
 		if *m.done == 0 {
 			for _, file := range m.files {
@@ -652,18 +651,18 @@ func receive(k *Kernel, t *Thread, f *File, m message) (net.Received, Result) {
 	for {
 		got, ne := k.Net.Recv(netEnv{k}, id, int(max(size-*m.done, 0)), m.flags|unix.MSG_DONTWAIT*kernel.Bit(nonblocking))
 		switch {
-		case ne == net.EAGAIN:
+		case ne == errno.EAGAIN:
 			timeout, _ := k.Net.Timeouts(id)
 			if m.flags&unix.MSG_ERRQUEUE != 0 {
 				return got, fail(unix.EAGAIN)
 			}
 			return got, notReady(k, t, f, *m.done, nonblocking, timeout)
-		case ne != net.OK:
+		case ne != errno.OK:
 			saw(k, t, f)
 			if *m.done > 0 {
 				return got, Result(*m.done)
 			}
-			return got, netFail(ne)
+			return got, failure(ne)
 		}
 		discard := stream && kind.Family != net.AF_UNIX && m.flags&unix.MSG_TRUNC != 0 // tcp(7): thrown away
 		if !discard && !k.Scatter(t, section(m.v, *m.done), got.Data) {
@@ -917,7 +916,7 @@ func controlOut(k *Kernel, t *Thread, f *File, h msghdr, got net.Received, flags
 	}
 	on := func(level, name int) bool {
 		v, e := k.Net.GetOption(id, level, name, 4)
-		return e == net.OK && len(v) == 4 && binary.LittleEndian.Uint32(v) != 0
+		return e == errno.OK && len(v) == 4 && binary.LittleEndian.Uint32(v) != 0
 	}
 	kind := k.Net.Kind(id)
 	if kind.Family == net.AF_UNIX {
@@ -1092,14 +1091,14 @@ func socketIoctl(k *Kernel, t *Thread, f *File, cmd uint, arg uint64) Result {
 		}
 		t.Call.Mix(net.InterfaceQuestion(uint32(cmd), b[:]))
 		e := k.Net.InterfaceRequest(k.Node(t).Net, uint32(cmd), b[:])
-		if e == net.OK {
+		if e == errno.OK {
 			t.Call.Mix(net.InterfaceAnswer(uint32(cmd), b[:]))
 			if !k.Poke(t, arg, b[:]) {
-				e = net.EFAULT
+				e = errno.EFAULT
 			}
 		}
-		if e != net.ENOTTY {
-			return netFail(e)
+		if e != errno.ENOTTY {
+			return failure(e)
 		}
 	}
 	return k.Refuse(t, "ioctl(0x"+hex(uint64(cmd))+")", unix.ENOTTY)

@@ -5,6 +5,7 @@ package linux
 import (
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -22,10 +23,8 @@ const (
 	Self       = fs.Self
 )
 
-// fsFail is the result of a call to which the tree has answered e.
-func fsFail(e fs.Errno) Result { return -Result(e) }
-
-func errno(e fs.Errno) unix.Errno { return unix.Errno(e) }
+// failure is the result of a call that the tree or the network has answered with an error number.
+func failure(e errno.Errno) Result { return -Result(e) }
 
 // env is what a node's tree needs of the world around it, for one call on behalf of a thread. It is valid until the
 // next call of env.
@@ -96,8 +95,8 @@ func findAs(k *Kernel, t *Thread, env *fs.Env, dirfd int, path string, flags int
 	}
 	p, fe := k.Node(t).FS.Walk(env, at, path, flags&unix.AT_SYMLINK_NOFOLLOW == 0)
 	switch {
-	case fe != fs.OK:
-		return 0, nil, errno(fe)
+	case fe != errno.OK:
+		return 0, nil, unix.Errno(fe)
 	case p.Inode == 0:
 		return 0, k.Files[p.File], 0
 	}
@@ -109,8 +108,8 @@ func chdirTo(k *Kernel, t *Thread, dir string) unix.Errno {
 	n := k.Node(t)
 	place, e := n.FS.Walk(k.EnvOf(n, t, fs.Cred{}), n.FS.Root(), dir, true)
 	switch {
-	case e != fs.OK:
-		return errno(e)
+	case e != errno.OK:
+		return unix.Errno(e)
 	case place.Inode == 0 || n.FS.Get(place.Inode).Mode&unix.S_IFMT != unix.S_IFDIR:
 		return unix.ENOTDIR
 	}
@@ -149,7 +148,7 @@ func devNull(k *Kernel, t *Thread) *File {
 	n := k.Node(t)
 	f := k.NewFile(t, kernel.FileNull, unix.O_RDWR)
 	f.Path = "/dev/null"
-	if o, e := n.FS.Open(k.EnvOf(n, t, fs.Cred{}), n.FS.Root(), f.Path, unix.O_RDWR, 0); e == fs.OK && o.File == 0 {
+	if o, e := n.FS.Open(k.EnvOf(n, t, fs.Cred{}), n.FS.Root(), f.Path, unix.O_RDWR, 0); e == errno.OK && o.File == 0 {
 		f.Inode = o.Inode
 	}
 	return f
@@ -170,8 +169,8 @@ func nameOf(s *fs.State, id fs.InodeID) string {
 // mapping gives the real file to map for an open file, and what it is called for shared futexes.
 func mapping(k *Kernel, t *Thread, f *File, write bool) (int, Key, unix.Errno) {
 	c, e := k.Node(t).FS.Content(env(k, t), f.Inode, write)
-	if e != fs.OK {
-		return 0, Key{}, errno(e)
+	if e != errno.OK {
+		return 0, Key{}, unix.Errno(e)
 	}
 	fd, failed := fdOf(k, t, c)
 	if c.Blob != 0 {
@@ -186,7 +185,7 @@ func fdOf(k *Kernel, t *Thread, c fs.Content) (int, unix.Errno) {
 		return k.Handles.Blobs.FD(c.Blob), 0
 	}
 	fd, e := k.Handles.Bases[t.Node].FD(c.Layer, c.Path)
-	return fd, errno(e)
+	return fd, unix.Errno(e)
 }
 
 const programHead = 256 // bytes of a program that execve looks at
@@ -213,23 +212,23 @@ func openProgramAt(k *Kernel, t *Thread, dirfd int, path string, flags int) (pro
 	case in.Mode&unix.S_IFMT != unix.S_IFREG || in.Synth != "":
 		return program{}, unix.EACCES
 	}
-	if e := s.Access(env, id, fs.X_OK); e != fs.OK {
-		return program{}, errno(e)
+	if e := s.Access(env, id, fs.X_OK); e != errno.OK {
+		return program{}, unix.Errno(e)
 	}
 	if openForWriting(k, t.Node, id) {
 		return program{}, unix.ETXTBSY
 	}
 	c, fe := s.Content(env, id, false)
-	if fe != fs.OK {
-		return program{}, errno(fe)
+	if fe != errno.OK {
+		return program{}, unix.Errno(fe)
 	}
 	out := program{path: path, real: nameOf(s, id), file: id, head: make([]byte, programHead)}
 	if path == "" {
 		out.path = "/dev/fd/" + itoa(dirfd)
 	}
 	n, fe := s.ReadAt(env, id, out.head, 0)
-	if fe != fs.OK {
-		return program{}, errno(fe)
+	if fe != errno.OK {
+		return program{}, unix.Errno(fe)
 	}
 	out.head = out.head[:n]
 	var failed unix.Errno
@@ -278,8 +277,8 @@ func socketInode(k *Kernel, t *Thread, path string) (fs.InodeID, unix.Errno) {
 	case f != nil:
 		return 0, unix.ECONNREFUSED
 	}
-	if e := s.Access(env, id, fs.W_OK); e != fs.OK {
-		return 0, errno(e)
+	if e := s.Access(env, id, fs.W_OK); e != errno.OK {
+		return 0, unix.Errno(e)
 	}
 	if s.Get(id).Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return 0, unix.ECONNREFUSED
@@ -294,7 +293,7 @@ func makeSocket(k *Kernel, t *Thread, path string) (fs.InodeID, unix.Errno) {
 		return 0, e
 	}
 	id, fe := k.Node(t).FS.Mknod(env(k, t), at, path, unix.S_IFSOCK|0o777&^k.Proc(t).Umask)
-	return id, errno(fe)
+	return id, unix.Errno(fe)
 }
 
 // sendBytes sends bytes of the kernel's own, as sendfile and splice do: what fits, or the thread waits.
@@ -302,13 +301,13 @@ func sendBytes(k *Kernel, t *Thread, f *File, data []byte) Result {
 	id := net.SockID(f.Obj)
 	n, e := k.Net.Send(netEnv{k}, id, net.SendArgs{Data: data, Cred: netCred(k, t)})
 	switch e {
-	case net.OK:
+	case errno.OK:
 		return Result(n)
-	case net.EAGAIN:
+	case errno.EAGAIN:
 		_, timeout := k.Net.Timeouts(id)
 		return notReady(k, t, f, 0, f.Flags&unix.O_NONBLOCK != 0, timeout)
-	case net.EPIPE:
+	case errno.EPIPE:
 		k.SignalThread(t, kernel.Signal{Number: int(unix.SIGPIPE)})
 	}
-	return netFail(e)
+	return failure(e)
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // IP is an address of 16 bytes; IPv4 ones are v4-mapped (::ffff:a.b.c.d). The zero IP is "any" of both families.
@@ -86,31 +88,31 @@ func (a Addr) String() string {
 
 // ParseSockaddr decodes a struct sockaddr of any family: see ip(7), ipv6(7), unix(7), netlink(7). Its errors are
 // EINVAL (too short) and EAFNOSUPPORT.
-func ParseSockaddr(b []byte) (Addr, Errno) {
+func ParseSockaddr(b []byte) (Addr, errno.Errno) {
 	if len(b) < 2 {
-		return Addr{}, EINVAL
+		return Addr{}, errno.EINVAL
 	}
 	a := Addr{Family: int(binary.LittleEndian.Uint16(b))}
 	switch a.Family {
 	case AF_UNSPEC:
-		return a, OK
+		return a, errno.OK
 	case AF_INET:
 		if len(b) < 16 {
-			return Addr{}, EINVAL
+			return Addr{}, errno.EINVAL
 		}
 		a.Port = binary.BigEndian.Uint16(b[2:])
 		a.IP = ipv4(b[4], b[5], b[6], b[7])
-		return a, OK
+		return a, errno.OK
 	case AF_INET6:
 		if len(b) < 24 {
-			return Addr{}, EINVAL
+			return Addr{}, errno.EINVAL
 		}
 		a.Port = binary.BigEndian.Uint16(b[2:])
 		copy(a.IP[:], b[8:24])
-		return a, OK
+		return a, errno.OK
 	case AF_UNIX:
 		if len(b) > 110 {
-			return Addr{}, EINVAL
+			return Addr{}, errno.EINVAL
 		}
 		name := b[2:]
 		if len(name) > 0 && name[0] != 0 {
@@ -122,16 +124,16 @@ func ParseSockaddr(b []byte) (Addr, Errno) {
 			}
 		}
 		a.Path = string(name)
-		return a, OK
+		return a, errno.OK
 	case AF_NETLINK:
 		if len(b) < 12 {
-			return Addr{}, EINVAL
+			return Addr{}, errno.EINVAL
 		}
 		a.PortID = binary.LittleEndian.Uint32(b[4:])
 		a.Groups = binary.LittleEndian.Uint32(b[8:])
-		return a, OK
+		return a, errno.OK
 	}
-	return a, EAFNOSUPPORT
+	return a, errno.EAFNOSUPPORT
 }
 
 // AppendSockaddr encodes a as a struct sockaddr in the way Linux hands it out.

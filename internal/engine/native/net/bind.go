@@ -3,6 +3,8 @@ package net
 import (
 	"cmp"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // families reports which IP families a socket's local address takes.
@@ -64,43 +66,43 @@ func (s *State) inUse(sk *sock) bool {
 }
 
 // inetBind binds an IPv4 or IPv6 socket (ip(7): EACCES).
-func (s *State) inetBind(sk *sock, a Addr, cred Cred) Errno {
+func (s *State) inetBind(sk *sock, a Addr, cred Cred) errno.Errno {
 	n := s.Nodes[sk.Node]
 	switch {
 	case sk.Family == AF_INET && a.Family == AF_UNSPEC:
 		a = Addr{Family: AF_INET, IP: any4, Port: a.Port}
 	case a.Family != sk.Family:
 		if sk.Family == AF_INET6 && a.Family == AF_INET {
-			return EINVAL
+			return errno.EINVAL
 		}
-		return EAFNOSUPPORT
+		return errno.EAFNOSUPPORT
 	}
 	if sk.Named || sk.TCP != nil && sk.TCP.State != closed {
-		return EINVAL
+		return errno.EINVAL
 	}
 	if sk.Family == AF_INET6 && sk.Opt.V6Only && a.IP.Is4() {
-		return EINVAL
+		return errno.EINVAL
 	}
 	group := sk.isUDP() && a.IP.isMulticast()
 	if !a.IP.isAny() && !n.local(a.IP) && !group && !sk.Opt.FreeBind {
-		return EADDRNOTAVAIL
+		return errno.EADDRNOTAVAIL
 	}
 	if a.Port != 0 && int(a.Port) < n.Tuning.Unprivileged && cred.UID != 0 {
-		return EACCES
+		return errno.EACCES
 	}
 	sk.Local = AddrPort{a.IP, a.Port}
 	if a.Port == 0 {
 		if !s.autobind(sk, nil) {
 			sk.Local = AddrPort{IP: sk.wildcard()}
-			return EADDRINUSE
+			return errno.EADDRINUSE
 		}
 	} else if s.inUse(sk) {
 		sk.Local = AddrPort{IP: sk.wildcard()}
-		return EADDRINUSE
+		return errno.EADDRINUSE
 	}
 	sk.Bound, sk.Named, sk.PortLocked, sk.AddrLocked = true, true, a.Port != 0, !a.IP.isAny()
 	s.claim(sk)
-	return OK
+	return errno.OK
 }
 
 func (sk *sock) wildcard() IP {
@@ -277,13 +279,13 @@ func spread(a AddrPort) uint32 {
 }
 
 // reach turns the destination that a program named into an address and a node, which has a meaning where it is reached.
-// errno is ENETUNREACH where there is no route.
-func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, errno Errno) {
+// code is ENETUNREACH where there is no route.
+func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, code errno.Errno) {
 	if a.Family == AF_INET && sk.Family == AF_INET6 && sk.isUDP() {
 		a.Family = AF_INET6 // a datagram may name an IPv4 address without mapping it
 	}
 	if a.Family != sk.Family {
-		return dst, 0, unrouted, EAFNOSUPPORT
+		return dst, 0, unrouted, errno.EAFNOSUPPORT
 	}
 	dst = AddrPort{a.IP, a.Port}
 	if dst.IP.isAny() {
@@ -295,16 +297,16 @@ func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, errno
 	}
 	if sk.Family == AF_INET6 && dst.IP.Is4() {
 		if sk.Opt.V6Only || sk.Bound && !sk.Local.IP.isAny() && !sk.Local.IP.Is4() {
-			return dst, 0, unrouted, ENETUNREACH
+			return dst, 0, unrouted, errno.ENETUNREACH
 		}
 	} else if sk.Family == AF_INET6 && sk.Bound && !sk.Local.IP.isAny() && sk.Local.IP.Is4() {
-		return dst, 0, unrouted, ENETUNREACH
+		return dst, 0, unrouted, errno.ENETUNREACH
 	}
 	who, to = sk.routeOf(s, dst.IP)
 	if to == unrouted {
-		errno = ENETUNREACH
+		code = errno.ENETUNREACH
 	}
-	return dst, who, to, errno
+	return dst, who, to, code
 }
 
 // StartPorts sets the first ephemeral port of a node, for tests of what depends on it.

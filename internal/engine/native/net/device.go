@@ -1,36 +1,40 @@
 package net
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+)
 
 // loopbackNetwork denotes the loopback interface where a datagram for many has a network.
 const loopbackNetwork = -1
 
 // bindToDevice restricts a socket to an interface (SO_BINDTODEVICE, socket(7)). An empty name lifts that.
-func (sk *sock) bindToDevice(s *State, name string) Errno {
+func (sk *sock) bindToDevice(s *State, name string) errno.Errno {
 	if len(name) >= ifnameSize {
 		name = name[:ifnameSize-1]
 	}
 	if name != "" && !slices.ContainsFunc(s.Interfaces(sk.Node), func(i Interface) bool { return i.Name == name }) {
-		return ENODEV
+		return errno.ENODEV
 	}
 	sk.Opt.Device = name
-	return OK
+	return errno.OK
 }
 
 // bindToIndex is bindToDevice by number (SO_BINDTOIFINDEX).
-func (sk *sock) bindToIndex(s *State, index int) Errno {
+func (sk *sock) bindToIndex(s *State, index int) errno.Errno {
 	if index == 0 {
 		return sk.bindToDevice(s, "")
 	}
 	if index < 0 {
-		return EINVAL
+		return errno.EINVAL
 	}
 	for _, i := range s.Interfaces(sk.Node) {
 		if i.Index == index {
 			return sk.bindToDevice(s, i.Name)
 		}
 	}
-	return ENODEV
+	return errno.ENODEV
 }
 
 // deviceIndex is the number of the interface that a socket is bound to, 0 for none.

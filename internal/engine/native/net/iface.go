@@ -3,6 +3,8 @@ package net
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 const (
@@ -126,15 +128,15 @@ func InterfaceAnswer(request uint32, ifreq []byte) []byte {
 }
 
 // InterfaceRequest answers an ioctl that takes a struct ifreq, in place. ENOTTY: it is none of these.
-func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) Errno {
+func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) errno.Errno {
 	if len(ifreq) < ifreqBytes {
-		return EINVAL
+		return errno.EINVAL
 	}
 	switch request {
 	case SIOCGIFNAME, SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFDSTADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMETRIC, SIOCGIFMTU,
 		SIOCGIFHWADDR, SIOCGIFINDEX, SIOCGIFTXQLEN:
 	default:
-		return ENOTTY
+		return errno.ENOTTY
 	}
 	all := s.Interfaces(id)
 	value := ifreq[ifnameSize:ifreqBytes]
@@ -145,16 +147,16 @@ func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) Errno 
 		return i.Name == cString(ifreq[:ifnameSize])
 	})
 	if at < 0 {
-		return ENODEV
+		return errno.ENODEV
 	}
 	i := all[at]
 	if request == SIOCGIFNAME {
 		clear(ifreq[:ifnameSize])
 		copy(ifreq, i.Name)
-		return OK
+		return errno.OK
 	}
 	if !i.Has4 && slices.Contains([]uint32{SIOCGIFADDR, SIOCGIFDSTADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK}, request) {
-		return EADDRNOTAVAIL
+		return errno.EADDRNOTAVAIL
 	}
 	clear(value)
 	inet := func(ip IP) { copy(value, AppendSockaddr(nil, Addr{Family: AF_INET, IP: ip})) }
@@ -181,7 +183,7 @@ func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) Errno 
 	case SIOCGIFTXQLEN:
 		binary.LittleEndian.PutUint32(value, 1000)
 	}
-	return OK
+	return errno.OK
 }
 
 // hardwareType is ARPHRD_LOOPBACK or ARPHRD_ETHER.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // both makes every call twice: on real sockets of this machine, on loopback and in the abstract namespace, and on
@@ -40,11 +42,11 @@ func newBoth(t *testing.T, seed uint64) *both {
 	return b
 }
 
-func errno(err error) string {
+func errnoName(err error) string {
 	if err == nil {
 		return "OK"
 	}
-	return Errno(err.(unix.Errno)).Error()
+	return errno.Errno(err.(unix.Errno)).Error()
 }
 
 // same compares the two results of a call.
@@ -72,7 +74,7 @@ func (b *both) socket(kind string) {
 		b.t.Fatal(err)
 	}
 	id, e := b.s.Socket(0, Kind{k.Family, k.Type, 0})
-	if e != OK {
+	if e != errno.OK {
 		b.t.Fatal(e)
 	}
 	b.add(fd, id, kind)
@@ -98,7 +100,7 @@ func (b *both) address(i, where int) (unix.Sockaddr, Addr, string) {
 	}
 	port := uint16(0)
 	if j := where % len(b.ids); b.fds[j] >= 0 && b.kind[j] == b.kind[i] {
-		if a, e := b.s.Getsockname(b.ids[j]); e == OK {
+		if a, e := b.s.Getsockname(b.ids[j]); e == errno.OK {
 			port = a.Port
 		}
 	}
@@ -177,16 +179,16 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 			err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 			e := b.s.Bind(b, id, Addr{Family: AF_INET, IP: loopback4}, Cred{})
 			b.learn(i)
-			return b.same("bind "+who, errno(err), e.Error())
+			return b.same("bind "+who, errnoName(err), e.Error())
 		}
 		sa, a, name := b.address(i, r.IntN(3))
-		return b.same("bind "+who+" "+name, errno(unix.Bind(fd, sa)), b.s.Bind(b, id, a, Cred{}).Error())
+		return b.same("bind "+who+" "+name, errnoName(unix.Bind(fd, sa)), b.s.Bind(b, id, a, Cred{}).Error())
 	case 1:
 		n := r.IntN(2)
 		err := unix.Listen(fd, n)
 		e := b.s.Listen(b, id, n, Cred{})
 		b.learn(i)
-		return b.same(fmt.Sprintf("listen %s %d", who, n), errno(err), e.Error())
+		return b.same(fmt.Sprintf("listen %s %d", who, n), errnoName(err), e.Error())
 	case 2, 3:
 		sa, a, name := b.address(i, r.IntN(99))
 		err := unix.Connect(fd, sa)
@@ -195,14 +197,14 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 			time.Sleep(time.Millisecond) // Linux reports no end of a handshake that may be refused
 		}
 		b.learn(i)
-		return b.same("connect "+who+" "+name, errno(err), e.Error())
+		return b.same("connect "+who+" "+name, errnoName(err), e.Error())
 	case 4:
 		nfd, _, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		nid, _, e := b.s.Accept(b, id, MSG_DONTWAIT)
-		if err == nil && e == OK {
+		if err == nil && e == errno.OK {
 			b.add(nfd, nid, b.kind[i])
 		}
-		return b.same("accept "+who, errno(err), e.Error())
+		return b.same("accept "+who, errnoName(err), e.Error())
 	case 5, 6:
 		if sk := b.s.Socks[id]; sk.Type == SOCK_DGRAM && sk.Unix != nil && sk.Unix.Peer == 0 && sk.Shut&shutWR != 0 {
 			return true // EPIPE or ENOTCONN: versions of Linux differ
@@ -210,7 +212,7 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 		data := []byte(strings.Repeat("x", 1+r.IntN(40)))
 		n, err := unix.SendmsgN(fd, data, nil, nil, unix.MSG_NOSIGNAL)
 		m, e := b.s.Send(b, id, SendArgs{Data: data})
-		return b.same(fmt.Sprintf("send %s %d", who, len(data)), fmt.Sprint(max(n, 0), " ", errno(err)), fmt.Sprint(m, " ", e))
+		return b.same(fmt.Sprintf("send %s %d", who, len(data)), fmt.Sprint(max(n, 0), " ", errnoName(err)), fmt.Sprint(m, " ", e))
 	case 7:
 		if b.kind[i] == "tcp" {
 			return true
@@ -219,7 +221,7 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 		n, err := unix.SendmsgN(fd, []byte("hey"), nil, sa, unix.MSG_NOSIGNAL)
 		m, e := b.s.Send(b, id, SendArgs{Data: []byte("hey"), To: &a})
 		b.learn(i)
-		return b.same("sendto "+who+" "+name, fmt.Sprint(max(n, 0), " ", errno(err)), fmt.Sprint(m, " ", e))
+		return b.same("sendto "+who+" "+name, fmt.Sprint(max(n, 0), " ", errnoName(err)), fmt.Sprint(m, " ", e))
 	case 8, 9:
 		flags := []int{0, MSG_PEEK, MSG_TRUNC}[r.IntN(3)]
 		if b.kind[i] == "tcp" || b.kind[i] == "stream" {
@@ -232,14 +234,14 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 		if flags&MSG_TRUNC != 0 {
 			size = got.Full
 		}
-		return b.same(fmt.Sprintf("recv %s %d flags %x", who, len(buf), flags), fmt.Sprintf("%d %s %x", max(n, 0), errno(err), rf&(MSG_TRUNC|MSG_EOR)),
+		return b.same(fmt.Sprintf("recv %s %d flags %x", who, len(buf), flags), fmt.Sprintf("%d %s %x", max(n, 0), errnoName(err), rf&(MSG_TRUNC|MSG_EOR)),
 			fmt.Sprintf("%d %s %x", size, e, got.Flags&(MSG_TRUNC|MSG_EOR)))
 	case 10:
 		how := r.IntN(3)
-		if _, e := b.s.Getpeername(id); e != OK && b.kind[i] == "tcp" && b.s.Socks[id].TCP.State == closed {
+		if _, e := b.s.Getpeername(id); e != errno.OK && b.kind[i] == "tcp" && b.s.Socks[id].TCP.State == closed {
 			return true // what Linux makes of a connect after that is of no use to anyone
 		}
-		return b.same(fmt.Sprintf("shutdown %s %d", who, how), errno(unix.Shutdown(fd, how)), b.s.Shutdown(b, id, how).Error())
+		return b.same(fmt.Sprintf("shutdown %s %d", who, how), errnoName(unix.Shutdown(fd, how)), b.s.Shutdown(b, id, how).Error())
 	default:
 		switch r.IntN(3) {
 		case 0:
@@ -251,11 +253,11 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 		case 1:
 			v, err := unix.GetsockoptInt(fd, SOL_SOCKET, SO_ERROR)
 			got, e := b.s.GetOption(id, SOL_SOCKET, SO_ERROR, 4)
-			return b.same("error "+who, fmt.Sprint(v, " ", errno(err)), fmt.Sprint(int(got[0]), " ", e))
+			return b.same("error "+who, fmt.Sprint(v, " ", errnoName(err)), fmt.Sprint(int(got[0]), " ", e))
 		}
 		_, err := unix.Getpeername(fd)
 		_, e := b.s.Getpeername(id)
-		return b.same("peer "+who, errno(err), e.Error())
+		return b.same("peer "+who, errnoName(err), e.Error())
 	}
 }
 
@@ -292,7 +294,7 @@ func (b *both) connections(n int) {
 		time.Sleep(time.Millisecond) // the socket does not block, so accept has nothing to wait for
 		fd, _, err := unix.Accept4(b.fds[0], unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		id, _, e := b.s.Accept(b, b.ids[0], 0)
-		if err != nil || e != OK {
+		if err != nil || e != errno.OK {
 			b.t.Fatal(err, e)
 		}
 		b.learn(i)

@@ -2,6 +2,8 @@ package net
 
 import (
 	"encoding/binary"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Message types, flags and attributes of netlink: see netlink(7) and rtnetlink(7).
@@ -25,15 +27,15 @@ const (
 	maxNetlinkReplies = 256
 )
 
-func (sk *sock) netlinkBind(s *State, a Addr) Errno {
+func (sk *sock) netlinkBind(s *State, a Addr) errno.Errno {
 	if a.Family != AF_NETLINK {
-		return EINVAL
+		return errno.EINVAL
 	}
 	if sk.Bound && a.PortID != sk.PortID {
-		return EINVAL
+		return errno.EINVAL
 	}
 	sk.netlinkName(s, a.PortID)
-	return OK
+	return errno.OK
 }
 
 // netlinkName gives a socket its port: the one asked for, or the next of the node's own.
@@ -50,10 +52,10 @@ func (sk *sock) netlinkName(s *State, port uint32) {
 }
 
 // netlinkSend answers every request of a message at once.
-func (sk *sock) netlinkSend(s *State, env Env, a SendArgs) (int, Errno) {
+func (sk *sock) netlinkSend(s *State, env Env, a SendArgs) (int, errno.Errno) {
 	sk.netlinkName(s, 0)
 	if sk.Protocol != NETLINK_ROUTE {
-		return len(a.Data), OK
+		return len(a.Data), errno.OK
 	}
 	for b := a.Data; len(b) >= nlmsgHeader; {
 		size := int(binary.LittleEndian.Uint32(b))
@@ -63,7 +65,7 @@ func (sk *sock) netlinkSend(s *State, env Env, a SendArgs) (int, Errno) {
 		sk.netlinkRequest(s, env, b[:size])
 		b = b[min((size+3)&^3, len(b)):]
 	}
-	return len(a.Data), OK
+	return len(a.Data), errno.OK
 }
 
 func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
@@ -89,7 +91,7 @@ func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 		}
 		replies = nil
 	}
-	fail := func(e Errno) {
+	fail := func(e errno.Errno) {
 		add(nlmsgError, 0, append(int32Bytes(-int(e)), req[:nlmsgHeader]...))
 		send()
 	}
@@ -126,15 +128,15 @@ func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 		found = true
 	default:
 		if typ >= 16 && typ%4 != 2 { // RTM_NEW*, RTM_DEL*, RTM_SET*: no program may change the network from inside
-			fail(EPERM)
+			fail(errno.EPERM)
 		} else {
-			fail(EOPNOTSUPP)
+			fail(errno.EOPNOTSUPP)
 		}
 		return
 	}
 	switch {
 	case !found:
-		fail(ENODEV)
+		fail(errno.ENODEV)
 	case dump:
 		send()
 		add(nlmsgDone, nlmMulti, int32Bytes(0))
@@ -142,7 +144,7 @@ func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 	default:
 		send()
 		if flags&nlmAck != 0 {
-			fail(OK)
+			fail(errno.OK)
 		}
 	}
 }

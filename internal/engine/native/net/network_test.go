@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // shop is a world of three networks: a proxy between front and back, an internal one for what only the application sees.
@@ -97,14 +99,14 @@ func TestConnectAcrossNetworks(t *testing.T) {
 			w.do1(t, "OK", "bind "+name+" "+bound)
 		}
 		got := w.do("connect " + name + " " + to)
-		if got == EINPROGRESS.Error() {
+		if got == errno.EINPROGRESS.Error() {
 			since := w.now
-			result := EINPROGRESS
-			for result == EINPROGRESS && w.now-since < 300*second {
+			result := errno.EINPROGRESS
+			for result == errno.EINPROGRESS && w.now-since < 300*second {
 				w.advance(second)
 				result = w.s.ConnectResult(w.socks[name])
 			}
-			if got = "connected"; result != OK {
+			if got = "connected"; result != errno.OK {
 				got = fmt.Sprintf("%v after %ds", result, (w.now-since)/second)
 			}
 		}
@@ -140,14 +142,14 @@ func TestDatagramsAcrossNetworks(t *testing.T) {
 	send := func(from, to string, want ...string) {
 		t.Helper()
 		a := w.address(from+"-u", to)
-		if _, e := w.s.Send(w, w.socks[from+"-u"], SendArgs{Data: []byte("x"), To: &a}); e != OK {
+		if _, e := w.s.Send(w, w.socks[from+"-u"], SendArgs{Data: []byte("x"), To: &a}); e != errno.OK {
 			want = append(want, "error "+e.Error())
 		}
 		w.advance(second)
 		var got []string
 		for _, n := range all {
 			r, e := w.s.Recv(w, w.socks[n+"-u"], 10, 0)
-			if e == OK {
+			if e == errno.OK {
 				got = append(got, n+" from "+r.From.IP.String())
 			}
 		}
@@ -169,7 +171,7 @@ func TestDatagramsAcrossNetworks(t *testing.T) {
 	send("proxy", "224.1.1.1:53", "proxy from 10.2.0.2", "web-1 from 10.2.0.2", "web-2 from 10.2.0.2")
 	front := ipv4(10, 1, 0, 3)
 	choose := func(value []byte) {
-		if e := w.s.SetOption(w, w.socks["proxy-u"], SOL_IP, IP_MULTICAST_IF, value); e != OK {
+		if e := w.s.SetOption(w, w.socks["proxy-u"], SOL_IP, IP_MULTICAST_IF, value); e != errno.OK {
 			t.Error(e)
 		}
 	}

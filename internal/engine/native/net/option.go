@@ -1,6 +1,10 @@
 package net
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+)
 
 // options are what setsockopt sets; the zero value is Linux' default except for the sizes.
 type options struct {
@@ -207,46 +211,46 @@ func (sk *sock) applies(level int) bool {
 }
 
 // SetOption is setsockopt(2).
-func (s *State) SetOption(env Env, id SockID, level, name int, value []byte) Errno {
+func (s *State) SetOption(env Env, id SockID, level, name int, value []byte) errno.Errno {
 	sk := s.sock(id)
 	if sk == nil {
-		return EBADF
+		return errno.EBADF
 	}
 	if !sk.applies(level) {
 		if sk.Unix != nil || level == 270 { // SOL_NETLINK's switches change nothing here
 			if level == 270 && sk.Family == AF_NETLINK {
-				return OK
+				return errno.OK
 			}
-			return EOPNOTSUPP
+			return errno.EOPNOTSUPP
 		}
-		return ENOPROTOOPT
+		return errno.ENOPROTOOPT
 	}
 	switch [2]int{level, name} {
 	case [2]int{SOL_SOCKET, SO_BINDTODEVICE}:
 		return sk.bindToDevice(s, cString(value))
 	case [2]int{SOL_TCP, TCP_CONGESTION}:
 		if c := cString(value); c != "cubic" && c != "reno" {
-			return ENOENT
+			return errno.ENOENT
 		}
 		sk.Opt.Congestion = cString(value)
-		return OK
+		return errno.OK
 	case [2]int{SOL_TCP, TCP_ULP}:
-		return ENOENT
+		return errno.ENOENT
 	case [2]int{SOL_IP, IP_ADD_MEMBERSHIP}, [2]int{SOL_IP, IP_DROP_MEMBERSHIP},
 		[2]int{SOL_IPV6, IPV6_ADD_MEMBERSHIP}, [2]int{SOL_IPV6, IPV6_DROP_MEMBERSHIP}:
 		return s.setMembership(sk, level, name, value)
 	case [2]int{SOL_IP, IP_MULTICAST_IF}:
 		s.setGroupInterface(sk, value)
-		return OK
+		return errno.OK
 	case [2]int{SOL_SOCKET, SO_ATTACH_FILTER}, [2]int{SOL_SOCKET, SO_DETACH_FILTER}:
-		return ENOPROTOOPT
+		return errno.ENOPROTOOPT
 	case [2]int{SOL_SOCKET, SO_LINGER}:
 		if len(value) < 8 {
-			return EINVAL
+			return errno.EINVAL
 		}
 		sk.Opt.Linger = binary.LittleEndian.Uint32(value) != 0
 		sk.Opt.LingerS = int(binary.LittleEndian.Uint32(value[4:]))
-		return OK
+		return errno.OK
 	case [2]int{SOL_SOCKET, SO_RCVTIMEO}, [2]int{SOL_SOCKET, SO_RCVTIMEO_NEW}:
 		return setTimeout(&sk.Opt.RcvTimeoutNs, value)
 	case [2]int{SOL_SOCKET, SO_SNDTIMEO}, [2]int{SOL_SOCKET, SO_SNDTIMEO_NEW}:
@@ -259,39 +263,39 @@ func (s *State) SetOption(env Env, id SockID, level, name int, value []byte) Err
 	case len(value) >= 1 && level != SOL_SOCKET && level != SOL_TCP:
 		v = int(value[0])
 	default:
-		return EINVAL
+		return errno.EINVAL
 	}
 	return s.setNumber(env, sk, level, name, v)
 }
 
-func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
+func (s *State) setNumber(env Env, sk *sock, level, name, v int) errno.Errno {
 	if f := sk.Opt.flag(level, name); f != nil {
 		if f == &sk.Opt.V6Only && sk.Named {
-			return EINVAL
+			return errno.EINVAL
 		}
 		*f = v != 0
 		if f == &sk.Opt.KeepAlive {
 			sk.armKeepalive(s, env)
 		}
-		return OK
+		return errno.OK
 	}
 	if level == SOL_IPV6 && name == IPV6_MULTICAST_IF {
 		sk.Opt.GroupIndex = v
 	}
 	if at, low, high, _ := s.number(sk, level, name); at != nil {
 		if v < low || v > high {
-			return EINVAL
+			return errno.EINVAL
 		}
 		*at = v
 		sk.armKeepalive(s, env)
-		return OK
+		return errno.OK
 	}
 	switch [2]int{level, name} {
 	case [2]int{SOL_SOCKET, SO_BINDTOIFINDEX}:
 		return sk.bindToIndex(s, v)
 	case [2]int{SOL_TCP, TCP_MAXSEG}:
 		if v != 0 && (v < tcpMinMSS || v > 32767) {
-			return EINVAL
+			return errno.EINVAL
 		}
 		sk.Opt.store(level, name, v)
 	case [2]int{SOL_SOCKET, SO_SNDBUF}, [2]int{SOL_SOCKET, SO_SNDBUFFORCE}:
@@ -314,15 +318,15 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 		sk.Opt.NoMulticastLoop = v == 0
 	case [2]int{SOL_IPV6, IPV6_MTU}: // what is sent is never cut into packets; it is read back of connected sockets alone
 		if v != 0 && v < minMTU6 {
-			return EINVAL
+			return errno.EINVAL
 		}
 	default:
 		if _, ok := stored[[2]int{level, name}]; !ok {
-			return ENOPROTOOPT
+			return errno.ENOPROTOOPT
 		}
 		sk.Opt.store(level, name, v)
 	}
-	return OK
+	return errno.OK
 }
 
 const minMTU6 = 1280 // IPV6_MIN_MTU
@@ -343,18 +347,18 @@ func (l *options) store(level, name, v int) {
 	l.Others = append(append(others, l.Others...), option{level, name, v})
 }
 
-func setTimeout(at *int64, value []byte) Errno {
+func setTimeout(at *int64, value []byte) errno.Errno {
 	if len(value) < 16 {
-		return EINVAL
+		return errno.EINVAL
 	}
 	sec, usec := int64(binary.LittleEndian.Uint64(value)), int64(binary.LittleEndian.Uint64(value[8:]))
 	if usec < 0 || usec >= 1e6 {
-		return EDOM
+		return errno.EDOM
 	}
 	if *at = 0; sec >= 0 && sec < 1<<33 {
 		*at = sec*second + usec*1000
 	}
-	return OK
+	return errno.OK
 }
 
 // OptionValue is what SetOption takes from a value: what a program has left unset behind it means nothing, and a filter is a pointer.
@@ -410,7 +414,7 @@ func (s *State) setGroupInterface(sk *sock, value []byte) {
 	}
 }
 
-func (s *State) setMembership(sk *sock, level, name int, value []byte) Errno {
+func (s *State) setMembership(sk *sock, level, name int, value []byte) errno.Errno {
 	var group IP
 	switch {
 	case level == SOL_IP && len(value) >= 8:
@@ -418,10 +422,10 @@ func (s *State) setMembership(sk *sock, level, name int, value []byte) Errno {
 	case level == SOL_IPV6 && len(value) >= 20:
 		copy(group[:], value)
 	default:
-		return EINVAL
+		return errno.EINVAL
 	}
 	if !group.isMulticast() {
-		return EINVAL
+		return errno.EINVAL
 	}
 	at := -1
 	for i, g := range sk.Groups {
@@ -432,37 +436,37 @@ func (s *State) setMembership(sk *sock, level, name int, value []byte) Errno {
 	if name == IP_ADD_MEMBERSHIP || name == IPV6_ADD_MEMBERSHIP {
 		switch {
 		case at >= 0:
-			return EADDRINUSE
+			return errno.EADDRINUSE
 		case len(sk.Groups) >= maxGroups:
-			return ENOBUFS
+			return errno.ENOBUFS
 		}
 		sk.Groups = append(sk.Groups, group)
-		return OK
+		return errno.OK
 	}
 	if at < 0 {
-		return EADDRNOTAVAIL
+		return errno.EADDRNOTAVAIL
 	}
 	sk.Groups = append(sk.Groups[:at:at], sk.Groups[at+1:]...)
-	return OK
+	return errno.OK
 }
 
 // GetOption is getsockopt(2): at most limit bytes of the value.
-func (s *State) GetOption(id SockID, level, name, limit int) ([]byte, Errno) {
+func (s *State) GetOption(id SockID, level, name, limit int) ([]byte, errno.Errno) {
 	sk := s.sock(id)
 	if sk == nil {
-		return nil, EBADF
+		return nil, errno.EBADF
 	}
 	if !sk.applies(level) {
 		if sk.Unix != nil || sk.Family == AF_INET {
-			return nil, EOPNOTSUPP
+			return nil, errno.EOPNOTSUPP
 		}
-		return nil, ENOPROTOOPT
+		return nil, errno.ENOPROTOOPT
 	}
 	value, e := s.option(sk, level, name)
-	if e != OK {
+	if e != errno.OK {
 		return nil, e
 	}
-	return value[:min(len(value), max(limit, 0))], OK
+	return value[:min(len(value), max(limit, 0))], errno.OK
 }
 
 func int32Bytes(v ...int) []byte {
@@ -485,19 +489,19 @@ func bit(b bool) []byte {
 	return int32Bytes(0)
 }
 
-func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
+func (s *State) option(sk *sock, level, name int) ([]byte, errno.Errno) {
 	if f := sk.Opt.flag(level, name); f != nil {
-		return bit(*f), OK
+		return bit(*f), errno.OK
 	}
 	if at, _, _, byDefault := s.number(sk, level, name); at != nil {
 		if *at == 0 {
-			return int32Bytes(byDefault), OK
+			return int32Bytes(byDefault), errno.OK
 		}
-		return int32Bytes(*at), OK
+		return int32Bytes(*at), errno.OK
 	}
 	if level == SOL_SOCKET {
 		if v, ok := s.socketOption(sk, name); ok {
-			return v, OK
+			return v, errno.OK
 		}
 	}
 	switch [2]int{level, name} {
@@ -508,38 +512,38 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 		}
 		b := make([]byte, 16)
 		copy(b, name)
-		return b, OK
+		return b, errno.OK
 	case [2]int{SOL_TCP, TCP_ULP}:
-		return nil, OK
+		return nil, errno.OK
 	case [2]int{SOL_TCP, TCP_QUICKACK}:
-		return bit(!sk.Opt.QuickAck), OK
+		return bit(!sk.Opt.QuickAck), errno.OK
 	case [2]int{SOL_TCP, TCP_DEFER_ACCEPT}:
-		return int32Bytes(sk.Opt.DeferAcceptS), OK
+		return int32Bytes(sk.Opt.DeferAcceptS), errno.OK
 	case [2]int{SOL_TCP, TCP_INFO}:
-		return s.tcpInfo(sk), OK
+		return s.tcpInfo(sk), errno.OK
 	case [2]int{SOL_IP, IP_MULTICAST_LOOP}, [2]int{SOL_IPV6, IPV6_MULTICAST_LOOP}:
-		return bit(!sk.Opt.NoMulticastLoop), OK
+		return bit(!sk.Opt.NoMulticastLoop), errno.OK
 	case [2]int{SOL_IP, IP_MTU}, [2]int{SOL_IPV6, IPV6_MTU}:
 		if !sk.Connected {
-			return nil, ENOTCONN
+			return nil, errno.ENOTCONN
 		}
-		return int32Bytes(s.mtu(sk)), OK
+		return int32Bytes(s.mtu(sk)), errno.OK
 	}
 	for _, o := range sk.Opt.Others {
 		if o.Level == level && o.Name == name {
-			return int32Bytes(o.Value), OK
+			return int32Bytes(o.Value), errno.OK
 		}
 	}
 	if level == SOL_TCP && name == TCP_MAXSEG && sk.TCP.State != closed && sk.TCP.State != listen {
-		return int32Bytes(s.mtu(sk) - 52), OK
+		return int32Bytes(s.mtu(sk) - 52), errno.OK
 	}
 	if level == SOL_TCP && name == TCP_LINGER2 {
-		return int32Bytes(sk.tuned(s).FinTimeoutS), OK
+		return int32Bytes(sk.tuned(s).FinTimeoutS), errno.OK
 	}
 	if v, ok := stored[[2]int{level, name}]; ok {
-		return int32Bytes(v), OK
+		return int32Bytes(v), errno.OK
 	}
-	return nil, ENOPROTOOPT
+	return nil, errno.ENOPROTOOPT
 }
 
 // socketOption is the value of an option of the level SOL_SOCKET.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // How many random worlds the property tests run.
@@ -51,7 +53,7 @@ func (d *duplex) write(i, n int) {
 	d.note("send %d %d %v", i, n, e)
 }
 
-func (d *duplex) recv(i, n, flags int) Errno {
+func (d *duplex) recv(i, n, flags int) errno.Errno {
 	r, e := d.s.Recv(d, d.ends[i], n, flags)
 	if flags&MSG_PEEK == 0 {
 		d.read[i] = append(d.read[i], r.Data...)
@@ -105,7 +107,7 @@ func (d *duplex) finish(t *testing.T) {
 		d.s.SetSlow(d, d.nodes[p[0]], d.nodes[p[1]], Slow{})
 	}
 	for i := range 2 {
-		if e := d.s.Shutdown(d, d.ends[i], SHUT_WR); e != OK {
+		if e := d.s.Shutdown(d, d.ends[i], SHUT_WR); e != errno.OK {
 			t.Fatalf("shutdown: %v", e)
 		}
 	}

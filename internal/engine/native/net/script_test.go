@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -232,14 +233,14 @@ func (w *scripted) do(line string) string {
 	case "socket":
 		k := kinds[f[3]]
 		id, e := w.s.Socket(w.nodes[f[2]], k)
-		if e != OK {
+		if e != errno.OK {
 			return e.Error()
 		}
 		w.name(f[1], id)
 	case "pair":
 		k := kinds[f[4]]
 		a, b, e := w.s.Socketpair(w.nodes[f[3]], k, cred)
-		if e != OK {
+		if e != errno.OK {
 			return e.Error()
 		}
 		w.name(f[1], a)
@@ -254,7 +255,7 @@ func (w *scripted) do(line string) string {
 		return w.s.ConnectResult(sock).Error()
 	case "accept":
 		id, from, e := w.s.Accept(w, sock, 0)
-		if e != OK {
+		if e != errno.OK {
 			return e.Error()
 		}
 		w.name(f[2], id)
@@ -273,7 +274,7 @@ func (w *scripted) do(line string) string {
 			}
 		}
 		n, e := w.s.Send(w, sock, a)
-		if e != OK {
+		if e != errno.OK {
 			return e.Error()
 		}
 		return strconv.Itoa(n)
@@ -283,7 +284,7 @@ func (w *scripted) do(line string) string {
 			flags = MSG_PEEK
 		}
 		r, e := w.s.Recv(w, sock, number(f[2]), flags)
-		if e != OK {
+		if e != errno.OK {
 			return e.Error()
 		}
 		return showReceived(r)
@@ -300,7 +301,7 @@ func (w *scripted) do(line string) string {
 		return a.String()
 	case "peer":
 		a, e := w.s.Getpeername(sock)
-		if e != OK {
+		if e != errno.OK {
 			return e.Error()
 		}
 		return a.String()
@@ -317,12 +318,12 @@ func (w *scripted) do(line string) string {
 	case "get":
 		o := optionNames[f[2]]
 		b, e := w.s.GetOption(sock, o[0], o[1], 100)
-		if e != OK {
+		if e != errno.OK {
 			return e.Error()
 		}
 		v := int32(binary.LittleEndian.Uint32(b))
 		if f[2] == "error" {
-			return Errno(v).Error()
+			return errno.Errno(v).Error()
 		}
 		return strconv.Itoa(int(v))
 	case "watch":

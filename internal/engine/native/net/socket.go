@@ -2,6 +2,8 @@ package net
 
 import (
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // Bits of sock.Shut.
@@ -43,7 +45,7 @@ type sock struct {
 	AddrLocked    bool // bind named the address
 	Named         bool // has a port
 	Connected     bool
-	Err           Errno // SO_ERROR
+	Err           errno.Errno // SO_ERROR
 	Shut          uint8
 	NoSpace       bool // someone saw a full send buffer
 	Marks         marks
@@ -117,58 +119,58 @@ const (
 )
 
 // Socket makes a socket of socket(2).
-func (s *State) Socket(n NodeID, kind Kind) (SockID, Errno) {
+func (s *State) Socket(n NodeID, kind Kind) (SockID, errno.Errno) {
 	switch {
 	case kind.Family < 0 || kind.Family >= maxFamilies:
-		return 0, EAFNOSUPPORT
+		return 0, errno.EAFNOSUPPORT
 	case kind.Type < 0 || kind.Type >= maxTypes:
-		return 0, EINVAL
+		return 0, errno.EINVAL
 	}
 	switch kind.Family {
 	case AF_INET, AF_INET6:
 		if kind.Protocol < 0 || kind.Protocol >= maxProtocols {
-			return 0, EINVAL
+			return 0, errno.EINVAL
 		}
 		switch kind.Type {
 		case SOCK_STREAM:
 			if kind.Protocol != 0 && kind.Protocol != IPPROTO_TCP {
-				return 0, EPROTONOSUPPORT
+				return 0, errno.EPROTONOSUPPORT
 			}
 			kind.Protocol = IPPROTO_TCP
 		case SOCK_DGRAM:
 			if kind.Protocol != 0 && kind.Protocol != IPPROTO_UDP {
-				return 0, EPROTONOSUPPORT
+				return 0, errno.EPROTONOSUPPORT
 			}
 			kind.Protocol = IPPROTO_UDP
 		case SOCK_RAW:
-			return 0, EPERM
+			return 0, errno.EPERM
 		default:
-			return 0, ESOCKTNOSUPPORT
+			return 0, errno.ESOCKTNOSUPPORT
 		}
 	case AF_UNIX:
 		if kind.Protocol != 0 && kind.Protocol != AF_UNIX {
-			return 0, EPROTONOSUPPORT
+			return 0, errno.EPROTONOSUPPORT
 		}
 		if kind.Type == SOCK_RAW {
 			kind.Type = SOCK_DGRAM
 		}
 		if kind.Type != SOCK_STREAM && kind.Type != SOCK_DGRAM && kind.Type != SOCK_SEQPACKET {
-			return 0, ESOCKTNOSUPPORT
+			return 0, errno.ESOCKTNOSUPPORT
 		}
 		kind.Protocol = 0
 	case AF_NETLINK:
 		if kind.Type != SOCK_RAW && kind.Type != SOCK_DGRAM {
-			return 0, ESOCKTNOSUPPORT
+			return 0, errno.ESOCKTNOSUPPORT
 		}
 		if kind.Protocol != NETLINK_ROUTE && kind.Protocol != NETLINK_KOBJECT_UEVENT {
-			return 0, EPROTONOSUPPORT
+			return 0, errno.EPROTONOSUPPORT
 		}
 	default:
-		return 0, EAFNOSUPPORT
+		return 0, errno.EAFNOSUPPORT
 	}
 	sk := s.create(n, kind)
 	if sk == nil {
-		return 0, ENFILE
+		return 0, errno.ENFILE
 	}
 	switch {
 	case sk.Protocol == IPPROTO_TCP && kind.Family != AF_NETLINK:
@@ -181,7 +183,7 @@ func (s *State) Socket(n NodeID, kind Kind) (SockID, Errno) {
 	if kind.Family == AF_INET {
 		sk.Local.IP, sk.Remote.IP = any4, any4
 	}
-	return sk.ID, OK
+	return sk.ID, errno.OK
 }
 
 // Kind returns the kind of a socket, or the zero Kind if there is no such socket.
@@ -202,7 +204,7 @@ func (s *State) describe(id SockID) string {
 		return "closed"
 	}
 	d := sk.localAddr(s).String()
-	if peer, e := s.Getpeername(id); e == OK {
+	if peer, e := s.Getpeername(id); e == errno.OK {
 		d += "<" + peer.String()
 	}
 	return d
@@ -212,11 +214,11 @@ func (sk *sock) isUDP() bool { return sk.Family != AF_NETLINK && sk.Protocol == 
 
 // Bind gives a socket a local address: see bind(2). For a unix pathname the kernel makes the file first and puts
 // its number in a.Inode. cred is the caller.
-func (s *State) Bind(env Env, id SockID, a Addr, cred Cred) Errno {
+func (s *State) Bind(env Env, id SockID, a Addr, cred Cred) errno.Errno {
 	sk := s.sock(id)
 	switch {
 	case sk == nil:
-		return EBADF
+		return errno.EBADF
 	case sk.Family == AF_UNIX:
 		return sk.unixBind(s, a)
 	case sk.Family == AF_NETLINK:
@@ -226,10 +228,10 @@ func (s *State) Bind(env Env, id SockID, a Addr, cred Cred) Errno {
 }
 
 // Listen makes a socket accept connections: see listen(2). cred is what SO_PEERCRED of clients shows.
-func (s *State) Listen(env Env, id SockID, backlog int, cred Cred) Errno {
+func (s *State) Listen(env Env, id SockID, backlog int, cred Cred) errno.Errno {
 	sk := s.sock(id)
 	if sk == nil {
-		return EBADF
+		return errno.EBADF
 	}
 	if most := sk.tuned(s).Backlog; backlog < 0 || backlog > most {
 		backlog = most
@@ -240,46 +242,46 @@ func (s *State) Listen(env Env, id SockID, backlog int, cred Cred) Errno {
 	case sk.TCP != nil:
 		return sk.tcpListen(s, backlog)
 	}
-	return EOPNOTSUPP
+	return errno.EOPNOTSUPP
 }
 
 // Accept takes the next connection: see accept(2). EAGAIN: none is waiting. MSG_DONTWAIT in flags says that the call
 // would not block, which matters only to a unix socket that was shut down.
-func (s *State) Accept(env Env, id SockID, flags int) (SockID, Addr, Errno) {
+func (s *State) Accept(env Env, id SockID, flags int) (SockID, Addr, errno.Errno) {
 	sk := s.sock(id)
 	switch {
 	case sk == nil:
-		return 0, Addr{}, EBADF
+		return 0, Addr{}, errno.EBADF
 	case sk.Unix != nil && sk.Type == SOCK_DGRAM || sk.Unix == nil && sk.TCP == nil:
-		return 0, Addr{}, EOPNOTSUPP
+		return 0, Addr{}, errno.EOPNOTSUPP
 	case sk.Accept == nil:
-		return 0, Addr{}, EINVAL
+		return 0, Addr{}, errno.EINVAL
 	case len(sk.Accept.Ready) == 0:
 		if sk.Shut&shutRD != 0 && flags&MSG_DONTWAIT == 0 {
-			return 0, Addr{}, EINVAL
+			return 0, Addr{}, errno.EINVAL
 		}
-		return 0, Addr{}, EAGAIN
+		return 0, Addr{}, errno.EAGAIN
 	}
 	child := s.Socks[sk.Accept.Ready[0]]
 	sk.Accept.Ready = slices.Delete(sk.Accept.Ready, 0, 1)
 	child.Open = true
 	if child.TCP != nil {
 		child.TCP.Parent, child.TCP.Stage = 0, connected
-		return child.ID, sk.addr(child.Remote), OK
+		return child.ID, sk.addr(child.Remote), errno.OK
 	}
 	child.Unix.Parent = 0
 	sk.wakeWaiting(s, env)
-	return child.ID, s.Socks[child.Unix.Peer].unixName(s), OK
+	return child.ID, s.Socks[child.Unix.Peer].unixName(s), errno.OK
 }
 
 // Connect begins to connect: see connect(2). It never waits: EINPROGRESS (TCP) says to wait for POLLOUT and to ask
 // ConnectResult; EAGAIN (unix) says that the listener's queue is full, and Wake names this socket when it has room.
-func (s *State) Connect(env Env, id SockID, a Addr, cred Cred) Errno {
+func (s *State) Connect(env Env, id SockID, a Addr, cred Cred) errno.Errno {
 	sk := s.sock(id)
 	if sk == nil {
-		return EBADF
+		return errno.EBADF
 	}
-	var e Errno
+	var e errno.Errno
 	switch {
 	case sk.Unix != nil:
 		e = sk.unixConnect(s, env, a, cred)
@@ -296,27 +298,27 @@ func (s *State) Connect(env Env, id SockID, a Addr, cred Cred) Errno {
 
 // ConnectResult reports how a Connect that answered EINPROGRESS went: EINPROGRESS while it is under way, OK once the
 // socket is connected, else the error, which is then cleared.
-func (s *State) ConnectResult(id SockID) Errno {
+func (s *State) ConnectResult(id SockID) errno.Errno {
 	sk := s.sock(id)
 	switch {
 	case sk == nil:
-		return EBADF
+		return errno.EBADF
 	case sk.TCP == nil:
-		return OK
+		return errno.OK
 	case sk.TCP.State == synSent || sk.TCP.State == synRecv:
-		return EINPROGRESS
-	case sk.Err != OK || sk.TCP.State == closed:
+		return errno.EINPROGRESS
+	case sk.Err != errno.OK || sk.TCP.State == closed:
 		return sk.connectFailed(s)
 	}
 	sk.TCP.Stage = connected
-	return OK
+	return errno.OK
 }
 
 // connectFailed gives the error of a connect that came to nothing; the socket is then as good as new.
-func (sk *sock) connectFailed(s *State) Errno {
+func (sk *sock) connectFailed(s *State) errno.Errno {
 	e := sk.takeError()
-	if e == OK {
-		e = ECONNABORTED // someone took the error already
+	if e == errno.OK {
+		e = errno.ECONNABORTED // someone took the error already
 	}
 	sk.TCP.Stage, sk.Shut, sk.Connected = unconnected, 0, false
 	sk.TCP.forgetReceived(s)
@@ -329,9 +331,9 @@ func (t *tcb) forgetReceived(s *State) {
 	t.RcvQueue, t.RcvBytes, t.Done = nil, 0, false
 }
 
-func (sk *sock) takeError() Errno {
+func (sk *sock) takeError() errno.Errno {
 	e := sk.Err
-	sk.Err = OK
+	sk.Err = errno.OK
 	return e
 }
 
@@ -350,23 +352,23 @@ type SendArgs struct {
 
 // Send sends: see send(2). It takes as much of a stream as there is room for; EAGAIN says that there is none, and
 // EPIPE calls for SIGPIPE.
-func (s *State) Send(env Env, id SockID, a SendArgs) (int, Errno) {
+func (s *State) Send(env Env, id SockID, a SendArgs) (int, errno.Errno) {
 	sk := s.sock(id)
 	if sk == nil {
-		return 0, EBADF
+		return 0, errno.EBADF
 	}
 	if a.Flags&MSG_OOB != 0 && sk.TCP == nil {
-		return 0, EOPNOTSUPP
+		return 0, errno.EOPNOTSUPP
 	}
 	if len(a.Files) > maxRightsInFlight {
-		return 0, EINVAL
+		return 0, errno.EINVAL
 	}
 	if s.Bytes+int64(len(a.Data)) > s.Config.MaxBytes {
 		s.exceed("bytes in sockets")
-		return 0, ENOBUFS
+		return 0, errno.ENOBUFS
 	}
 	var n int
-	var e Errno
+	var e errno.Errno
 	switch {
 	case sk.Unix != nil:
 		n, e = sk.unixSend(s, env, a)
@@ -414,18 +416,18 @@ func (m *message) received(limit int) Received {
 // Recv reads at most limit bytes: see recv(2). EAGAIN says that there is nothing yet; no data without an error is
 // the end of a stream (or an empty datagram). MSG_WAITALL and SO_RCVLOWAT are the kernel's to act on. MSG_DONTWAIT,
 // which the kernel also sets for O_NONBLOCK, matters only to a datagram socket that was shut down.
-func (s *State) Recv(env Env, id SockID, limit, flags int) (Received, Errno) {
+func (s *State) Recv(env Env, id SockID, limit, flags int) (Received, errno.Errno) {
 	sk := s.sock(id)
 	switch {
 	case sk == nil:
-		return Received{}, EBADF
+		return Received{}, errno.EBADF
 	case flags&MSG_OOB != 0 && sk.TCP == nil:
-		return Received{}, EINVAL
+		return Received{}, errno.EINVAL
 	case flags&MSG_ERRQUEUE != 0:
-		return Received{}, EAGAIN
+		return Received{}, errno.EAGAIN
 	}
 	var r Received
-	var e Errno
+	var e errno.Errno
 	switch {
 	case sk.Unix != nil:
 		r, e = sk.unixRecv(s, env, limit, flags)
@@ -439,15 +441,15 @@ func (s *State) Recv(env Env, id SockID, limit, flags int) (Received, Errno) {
 }
 
 // datagramRecv reads one message of a UDP or netlink socket.
-func (sk *sock) datagramRecv(s *State, env Env, limit, flags int) (Received, Errno) {
-	if sk.Err != OK {
+func (sk *sock) datagramRecv(s *State, env Env, limit, flags int) (Received, errno.Errno) {
+	if sk.Err != errno.OK {
 		return Received{}, sk.takeError()
 	}
 	if len(sk.Queue) == 0 {
 		if sk.Shut&shutRD != 0 && flags&MSG_DONTWAIT == 0 {
-			return Received{}, OK
+			return Received{}, errno.OK
 		}
-		return Received{}, EAGAIN
+		return Received{}, errno.EAGAIN
 	}
 	m := &sk.Queue[0]
 	r := m.received(limit)
@@ -455,7 +457,7 @@ func (sk *sock) datagramRecv(s *State, env Env, limit, flags int) (Received, Err
 		sk.received(env, m, limit)
 		sk.dequeue(s)
 	}
-	return r, OK
+	return r, errno.OK
 }
 
 // enqueue puts a message at the end of a socket's queue. Its bytes must not be in the account yet.
@@ -526,16 +528,16 @@ func (sk *sock) wakeAtEnd(env Env) {
 }
 
 // Shutdown closes one or both directions: see shutdown(2).
-func (s *State) Shutdown(env Env, id SockID, how int) Errno {
+func (s *State) Shutdown(env Env, id SockID, how int) errno.Errno {
 	sk := s.sock(id)
 	if sk == nil {
-		return EBADF
+		return errno.EBADF
 	}
 	if how < SHUT_RD || how > SHUT_RDWR {
-		return EINVAL
+		return errno.EINVAL
 	}
 	bits := uint8(how + 1) // SHUT_RD 0 -> 1, SHUT_WR 1 -> 2, SHUT_RDWR 2 -> 3
-	var e Errno
+	var e errno.Errno
 	switch {
 	case sk.Unix != nil:
 		sk.unixShutdown(s, env, bits)
@@ -544,11 +546,11 @@ func (s *State) Shutdown(env Env, id SockID, how int) Errno {
 	case sk.isUDP():
 		sk.Shut |= bits
 		if !sk.Connected {
-			e = ENOTCONN
+			e = errno.ENOTCONN
 		}
 		env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
 	default:
-		e = EOPNOTSUPP
+		e = errno.EOPNOTSUPP
 	}
 	s.settle(env)
 	return e
@@ -634,7 +636,7 @@ func (s *State) Poll(id SockID) uint32 {
 	if sk.isUDP() {
 		mask |= POLLWRBAND
 	}
-	if sk.Err != OK {
+	if sk.Err != errno.OK {
 		mask |= POLLERR
 	}
 	if sk.Shut&shutRD != 0 {
@@ -662,31 +664,31 @@ func (sk *sock) localAddr(s *State) Addr {
 }
 
 // Getsockname reports the local address.
-func (s *State) Getsockname(id SockID) (Addr, Errno) {
+func (s *State) Getsockname(id SockID) (Addr, errno.Errno) {
 	sk := s.sock(id)
 	if sk == nil {
-		return Addr{}, EBADF
+		return Addr{}, errno.EBADF
 	}
-	return sk.localAddr(s), OK
+	return sk.localAddr(s), errno.OK
 }
 
 // Getpeername reports the address of the peer; ENOTCONN if there is none.
-func (s *State) Getpeername(id SockID) (Addr, Errno) {
+func (s *State) Getpeername(id SockID) (Addr, errno.Errno) {
 	sk := s.Socks[id]
 	switch {
 	case sk == nil:
-		return Addr{}, EBADF
+		return Addr{}, errno.EBADF
 	case sk.Unix != nil:
 		if sk.Unix.Peer == 0 && !sk.Unix.PeerGone {
-			return Addr{}, ENOTCONN
+			return Addr{}, errno.ENOTCONN
 		}
-		return sk.Unix.PeerName, OK
+		return sk.Unix.PeerName, errno.OK
 	case sk.Family == AF_NETLINK:
-		return Addr{Family: AF_NETLINK}, OK
+		return Addr{Family: AF_NETLINK}, errno.OK
 	case sk.TCP != nil && (sk.TCP.State == closed || sk.TCP.State == synSent || !sk.Connected) || !sk.Connected:
-		return Addr{}, ENOTCONN
+		return Addr{}, errno.ENOTCONN
 	}
-	return sk.addr(sk.Remote), OK
+	return sk.addr(sk.Remote), errno.OK
 }
 
 // Readable is the number of bytes that FIONREAD (SIOCINQ) shows: all of a stream, the first datagram otherwise.

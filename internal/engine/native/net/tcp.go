@@ -2,6 +2,7 @@ package net
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"slices"
 	"sort"
 )
@@ -508,7 +509,7 @@ func (sk *sock) waitsForAccept(s *State) bool {
 }
 
 // tcpFail ends a connection with an error.
-func (sk *sock) tcpFail(s *State, env Env, e Errno) {
+func (sk *sock) tcpFail(s *State, env Env, e errno.Errno) {
 	sk.Err = e
 	sk.finish(s, env)
 }
@@ -551,9 +552,9 @@ func (sk *sock) resetBy(s *State, env Env, ref FaultRef) {
 	}
 	sk.Marks.bring(env.Now(), ref)
 	if sk.TCP.State == closeWait {
-		sk.tcpFail(s, env, EPIPE)
+		sk.tcpFail(s, env, errno.EPIPE)
 	} else {
-		sk.tcpFail(s, env, ECONNRESET)
+		sk.tcpFail(s, env, errno.ECONNRESET)
 	}
 }
 

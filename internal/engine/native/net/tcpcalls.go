@@ -1,31 +1,35 @@
 package net
 
-import "slices"
+import (
+	"slices"
 
-func (sk *sock) tcpListen(s *State, backlog int) Errno {
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+)
+
+func (sk *sock) tcpListen(s *State, backlog int) errno.Errno {
 	t := sk.TCP
 	switch {
 	case t.State == listen:
 		sk.Accept.Backlog = backlog
-		return OK
+		return errno.OK
 	case t.State != closed || t.Stage != unconnected:
-		return EINVAL
+		return errno.EINVAL
 	}
 	if !sk.Named {
 		sk.Local.IP = sk.wildcard()
 		if !s.autobind(sk, nil) {
-			return EADDRINUSE
+			return errno.EADDRINUSE
 		}
 		sk.Named = true
 	} else if sk.inUseByListener(s) {
-		return EADDRINUSE
+		return errno.EADDRINUSE
 	}
 	t.State = listen
 	sk.Connected = false
 	sk.Accept = &acceptQueue{Backlog: backlog}
 	s.claim(sk)
 	delete(s.Nodes[sk.Node].DeadPorts, sk.Local.Port)
-	return OK
+	return errno.OK
 }
 
 // inUseByListener reports whether another socket that shares the port by SO_REUSEADDR listens already.
@@ -38,34 +42,34 @@ func (sk *sock) inUseByListener(s *State) bool {
 	return false
 }
 
-func (sk *sock) tcpConnect(s *State, env Env, a Addr) Errno {
+func (sk *sock) tcpConnect(s *State, env Env, a Addr) errno.Errno {
 	t := sk.TCP
 	if a.Family == AF_UNSPEC {
 		sk.disconnect(s, env)
-		return OK
+		return errno.OK
 	}
 	switch {
 	case t.Stage == disconnecting:
-		return EINVAL
+		return errno.EINVAL
 	case t.Stage == connected || t.State == listen:
-		return EISCONN
+		return errno.EISCONN
 	case t.State == synSent || t.State == synRecv:
-		return EALREADY
+		return errno.EALREADY
 	case t.Stage == connecting && t.State == closed:
 		return sk.connectFailed(s)
 	case t.Stage == connecting:
 		t.Stage = connected
-		return OK
+		return errno.OK
 	}
 	dst, who, to, e := s.reach(sk, a)
 	switch {
-	case e != OK:
+	case e != errno.OK:
 		return e
 	case to == outside:
-		return ENETUNREACH
+		return errno.ENETUNREACH
 	}
 	if dst.IP.isMulticast() {
-		return ENETUNREACH
+		return errno.ENETUNREACH
 	}
 	local := sk.Local
 	if !sk.Bound || local.IP.isAny() {
@@ -73,14 +77,14 @@ func (sk *sock) tcpConnect(s *State, env Env, a Addr) Errno {
 	}
 	if !sk.Named && !s.autobind(sk, &dst) {
 		sk.Local = local
-		return EADDRNOTAVAIL
+		return errno.EADDRNOTAVAIL
 	}
 	n := s.Nodes[sk.Node]
 	k := flowKey{sk.Local, dst}
 	if other := s.Socks[n.Flows[k]]; other != nil {
 		if other.TCP.State != timeWait || env.Now() < other.TCP.EndAt-timeWaitNs+timeWaitReuseNs {
 			sk.Local = local
-			return EADDRNOTAVAIL
+			return errno.EADDRNOTAVAIL
 		}
 		other.finish(s, env)
 	}
@@ -97,16 +101,16 @@ func (sk *sock) tcpConnect(s *State, env Env, a Addr) Errno {
 	case dropped:
 		t.Peer, t.Void = sk.Node, true
 		sk.sendSYN(s, env)
-		return EINPROGRESS
+		return errno.EINPROGRESS
 	case silent:
 		t.Peer = sk.Node
 		t.UnreachAt = env.Now() + neighbourFailNs
 		sk.arm(s)
-		return EINPROGRESS
+		return errno.EINPROGRESS
 	}
 	t.Stream = s.connectionStream(sk.Node, who, dst.Port)
 	sk.sendSYN(s, env)
-	return EINPROGRESS
+	return errno.EINPROGRESS
 }
 
 // answered reports whether what a node sends back to an address arrives: not where a socket is bound to an address of a network
@@ -136,7 +140,7 @@ func (sk *sock) disconnect(s *State, env Env) {
 	default:
 		sk.reset(s, env)
 	}
-	sk.Shut, sk.Err, sk.Connected, t.Stage = 0, OK, false, unconnected
+	sk.Shut, sk.Err, sk.Connected, t.Stage = 0, errno.OK, false, unconnected
 	t.forgetReceived(s)
 }
 
@@ -159,30 +163,30 @@ func (sk *sock) stopListening(s *State, env Env, cause FaultRef) {
 	}
 }
 
-func (sk *sock) tcpSend(s *State, env Env, a SendArgs) (int, Errno) {
+func (sk *sock) tcpSend(s *State, env Env, a SendArgs) (int, errno.Errno) {
 	t := sk.TCP
 	if t.State != established && t.State != closeWait {
 		switch {
-		case sk.Err != OK:
+		case sk.Err != errno.OK:
 			return 0, sk.takeError()
 		case t.State == synSent || t.State == synRecv:
-			return 0, EAGAIN
+			return 0, errno.EAGAIN
 		}
-		return 0, EPIPE
+		return 0, errno.EPIPE
 	}
-	if sk.Err != OK {
+	if sk.Err != errno.OK {
 		return 0, sk.takeError()
 	}
 	if sk.Shut&shutWR != 0 {
-		return 0, EPIPE
+		return 0, errno.EPIPE
 	}
 	if len(a.Data) == 0 {
-		return 0, OK
+		return 0, errno.OK
 	}
 	room := sk.Opt.SndBuf - t.queued()
 	if room <= 0 {
 		sk.wantRoom()
-		return 0, EAGAIN
+		return 0, errno.EAGAIN
 	}
 	data := a.Data[:min(int64(len(a.Data)), room)]
 	if len(data) < len(a.Data) {
@@ -198,7 +202,7 @@ func (sk *sock) tcpSend(s *State, env Env, a SendArgs) (int, Errno) {
 		t.SndUrgent = t.SndEnd
 	}
 	sk.output(s, env)
-	return len(data), OK
+	return len(data), errno.OK
 }
 
 // Answered reports whether the n bytes that a program has just sent begin an answer: it has taken bytes of its peer since it sent
@@ -255,13 +259,13 @@ func (s *State) Transfers(id SockID) (to NodeID, ok bool) {
 	return 0, false
 }
 
-func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, Errno) {
+func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, errno.Errno) {
 	t := sk.TCP
 	t.TookData = false
 	most, skip := sk.TCP.beforeUrgent(limit, sk.Opt.inline())
 	switch {
 	case t.State == listen:
-		return Received{}, ENOTCONN
+		return Received{}, errno.ENOTCONN
 	case flags&MSG_OOB != 0:
 		return sk.recvUrgent(limit, flags)
 	case t.RcvBytes > int64(skip) && limit > 0:
@@ -273,19 +277,19 @@ func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, Errno) {
 			sk.readSome(s, env, int64(len(data)))
 		}
 		data = data[skip:]
-		return Received{Data: data, Full: len(data)}, OK
+		return Received{Data: data, Full: len(data)}, errno.OK
 	case t.Done:
-		return Received{}, OK
-	case sk.Err != OK:
+		return Received{}, errno.OK
+	case sk.Err != errno.OK:
 		return Received{}, sk.takeError()
 	case sk.Shut&shutRD != 0:
-		return Received{}, OK
+		return Received{}, errno.OK
 	case t.State == closed:
-		return Received{}, ENOTCONN
+		return Received{}, errno.ENOTCONN
 	case limit == 0 && t.RcvBytes > 0:
-		return Received{}, OK
+		return Received{}, errno.OK
 	}
-	return Received{}, EAGAIN
+	return Received{}, errno.EAGAIN
 }
 
 // take copies up to limit bytes out of the receive queue, and removes them unless peek is set.
@@ -348,7 +352,7 @@ func (sk *sock) readSome(s *State, env Env, n int64) {
 	}
 }
 
-func (sk *sock) tcpShutdown(s *State, env Env, bits uint8) Errno {
+func (sk *sock) tcpShutdown(s *State, env Env, bits uint8) errno.Errno {
 	t := sk.TCP
 	switch t.State {
 	case closed:
@@ -357,18 +361,18 @@ func (sk *sock) tcpShutdown(s *State, env Env, bits uint8) Errno {
 		}
 		sk.Shut |= bits
 		env.Wake(sk.ID, pollIn|pollOut|POLLHUP|POLLRDHUP)
-		return ENOTCONN
+		return errno.ENOTCONN
 	case listen:
 		if bits&shutRD == 0 {
-			return OK
+			return errno.OK
 		}
 		sk.disconnect(s, env)
 		env.Wake(sk.ID, pollIn|pollOut|POLLHUP)
-		return OK
+		return errno.OK
 	case synSent:
 		sk.disconnect(s, env)
 		env.Wake(sk.ID, pollIn|pollOut|POLLHUP)
-		return OK
+		return errno.OK
 	}
 	sk.Shut |= bits
 	t.Stage = connected
@@ -378,7 +382,7 @@ func (sk *sock) tcpShutdown(s *State, env Env, bits uint8) Errno {
 	if sk.TCP.State != closed {
 		env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
 	}
-	return OK
+	return errno.OK
 }
 
 // sendFIN closes our direction.
@@ -456,7 +460,7 @@ func (sk *sock) tcpPoll() uint32 {
 			sk.wantRoom()
 		}
 	}
-	if sk.Err != OK {
+	if sk.Err != errno.OK {
 		mask |= POLLERR
 	}
 	return mask

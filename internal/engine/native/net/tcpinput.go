@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // tcpInput handles a segment that arrives at a node (RFC 9293, section 3.10.7).
@@ -141,7 +143,7 @@ func (p *packet) synSentInput(s *State, env Env, sk *sock) {
 			sk.Marks.settleOwn(env.Now(), p.Ack)
 			sk.Marks.bring(env.Now(), p.Cause)
 			sk.saw(s, Refused)
-			sk.tcpFail(s, env, ECONNREFUSED)
+			sk.tcpFail(s, env, errno.ECONNREFUSED)
 		}
 		return
 	}
@@ -202,7 +204,7 @@ func (p *packet) synRecvInput(s *State, env Env, sk *sock) bool {
 	switch {
 	case p.Flags&flagRST != 0:
 		if l == nil { // a simultaneous open
-			sk.tcpFail(s, env, ECONNREFUSED)
+			sk.tcpFail(s, env, errno.ECONNREFUSED)
 		} else {
 			sk.finish(s, env)
 		}
@@ -318,7 +320,7 @@ func (p *packet) dataInput(s *State, env Env, sk *sock) bool {
 		finSeq = p.Seq + int64(len(p.Data))
 	}
 	if (t.State == finWait1 || t.State == finWait2) && sk.Shut&shutRD != 0 && seq+int64(len(data)) > t.RcvNxt {
-		sk.Err = ECONNRESET // no program will ever read it (RFC 1122, 4.2.2.13)
+		sk.Err = errno.ECONNRESET // no program will ever read it (RFC 1122, 4.2.2.13)
 		sk.reset(s, env)
 		return false
 	}
@@ -420,7 +422,7 @@ func (sk *sock) tcpTimer(s *State, env Env, slow bool) {
 	switch {
 	case due(t.UnreachAt):
 		sk.saw(s, Unreachable)
-		sk.tcpFail(s, env, EHOSTUNREACH)
+		sk.tcpFail(s, env, errno.EHOSTUNREACH)
 		return
 	case due(t.EndAt):
 		t.EndAt = 0
@@ -481,7 +483,7 @@ func (sk *sock) expired(s *State, env Env, retries int) bool {
 	} else {
 		sk.saw(s, TimedOut)
 	}
-	sk.tcpFail(s, env, ETIMEDOUT)
+	sk.tcpFail(s, env, errno.ETIMEDOUT)
 	return true
 }
 
@@ -545,7 +547,7 @@ func (sk *sock) keepalive(s *State, env Env) bool {
 		}
 		sk.emit(s, env, flagRST|flagACK, t.SndMax, nil)
 		sk.saw(s, TimedOut)
-		sk.tcpFail(s, env, ETIMEDOUT)
+		sk.tcpFail(s, env, errno.ETIMEDOUT)
 		return true
 	}
 	t.Probes++

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
@@ -42,7 +43,7 @@ func (s *State) datagramFlow(from, to NodeID, src, dst uint16) *datagramFlow {
 	return f
 }
 
-func (sk *sock) udpConnect(s *State, a Addr) Errno {
+func (sk *sock) udpConnect(s *State, a Addr) errno.Errno {
 	if a.Family == AF_UNSPEC {
 		sk.Connected, sk.Remote = false, AddrPort{IP: sk.wildcard()}
 		if !sk.PortLocked {
@@ -53,19 +54,19 @@ func (sk *sock) udpConnect(s *State, a Addr) Errno {
 			sk.Local.IP = sk.wildcard()
 		}
 		sk.Bound = sk.PortLocked || sk.AddrLocked
-		return OK
+		return errno.OK
 	}
-	if e := sk.udpName(s); e != OK {
+	if e := sk.udpName(s); e != errno.OK {
 		return e
 	}
 	dst := a.addrPort()
 	if s.isBroadcast(sk.Node, dst.IP) {
 		if !sk.Opt.Broadcast {
-			return EACCES
+			return errno.EACCES
 		}
 	} else {
-		var e Errno
-		if dst, _, _, e = s.reach(sk, a); e != OK {
+		var e errno.Errno
+		if dst, _, _, e = s.reach(sk, a); e != errno.OK {
 			return e
 		}
 	}
@@ -73,20 +74,20 @@ func (sk *sock) udpConnect(s *State, a Addr) Errno {
 		sk.Local.IP = sk.sourceOf(s, dst.IP)
 	}
 	sk.Remote, sk.Connected = dst, true
-	return OK
+	return errno.OK
 }
 
 // udpName gives an unbound socket an ephemeral port.
-func (sk *sock) udpName(s *State) Errno {
+func (sk *sock) udpName(s *State) errno.Errno {
 	if sk.Named {
-		return OK
+		return errno.OK
 	}
 	if !s.autobind(sk, nil) {
-		return EAGAIN
+		return errno.EAGAIN
 	}
 	sk.Named = true
 	s.claim(sk)
-	return OK
+	return errno.OK
 }
 
 func (s *State) isBroadcast(from NodeID, ip IP) bool {
@@ -94,23 +95,23 @@ func (s *State) isBroadcast(from NodeID, ip IP) bool {
 		slices.ContainsFunc(s.Nodes[from].NICs, func(i nic) bool { return i.Has4 && ip == i.broadcast() })
 }
 
-func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, Errno) {
-	if e := sk.udpName(s); e != OK {
+func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, errno.Errno) {
+	if e := sk.udpName(s); e != errno.OK {
 		return 0, e
 	}
 	if len(a.Data) > maxUDPPayloadBytes {
-		return 0, EMSGSIZE
+		return 0, errno.EMSGSIZE
 	}
 	var dst AddrPort
 	var who NodeID
 	to := reached
 	if a.To != nil && a.To.Family != AF_UNSPEC {
 		if a.To.Port == 0 {
-			return 0, EINVAL
+			return 0, errno.EINVAL
 		}
 		if !a.To.IP.isMulticast() && !s.isBroadcast(sk.Node, a.To.IP) {
-			var e Errno
-			if dst, who, to, e = s.reach(sk, *a.To); e != OK {
+			var e errno.Errno
+			if dst, who, to, e = s.reach(sk, *a.To); e != errno.OK {
 				return 0, e
 			}
 		} else {
@@ -118,20 +119,20 @@ func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, Errno) {
 		}
 	} else {
 		if !sk.Connected {
-			return 0, EDESTADDRREQ
+			return 0, errno.EDESTADDRREQ
 		}
 		dst = sk.Remote
 		if !dst.IP.isMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
 			if who, to = sk.routeOf(s, dst.IP); to == unrouted {
-				return 0, ENETUNREACH
+				return 0, errno.ENETUNREACH
 			}
 		}
 	}
-	if sk.Err != OK {
+	if sk.Err != errno.OK {
 		return 0, sk.takeError()
 	}
 	if sk.Shut&shutWR != 0 {
-		return 0, EPIPE
+		return 0, errno.EPIPE
 	}
 	src := sk.Local
 	chosen := sk.groupNIC(s, dst.IP)
@@ -144,19 +145,19 @@ func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, Errno) {
 	data := slices.Clone(a.Data)
 	switch broadcast := s.isBroadcast(sk.Node, dst.IP); {
 	case broadcast && !sk.Opt.Broadcast:
-		return 0, EACCES
+		return 0, errno.EACCES
 	case broadcast || dst.IP.isMulticast():
 		network, ok := s.Nodes[sk.Node].groupNetwork(src.IP, dst.IP)
 		switch {
 		case chosen != nil:
 			network = chosen.Network
 		case sk.device(s) != nil:
-			return 0, ENETUNREACH
+			return 0, errno.ENETUNREACH
 		case sk.Opt.Device != "":
 			s.udpTo(env, sk.Node, sk.Node, src, dst, data, true, loopbackNetwork)
-			return len(data), OK
+			return len(data), errno.OK
 		case !ok:
-			return 0, ENETUNREACH
+			return 0, errno.ENETUNREACH
 		}
 		sk.udpToAll(s, env, network, src, dst, data)
 	case dst == AddrPort{resolverIP, 53} && len(s.Nodes[sk.Node].NICs) > 0:
@@ -164,7 +165,7 @@ func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, Errno) {
 	case to == reached:
 		s.udpTo(env, sk.Node, who, src, dst, data, false, 0)
 	}
-	return len(data), OK
+	return len(data), errno.OK
 }
 
 // groupNIC is the interface that a socket is bound to or, for multicasts to ip, has chosen; or nil.
@@ -318,6 +319,6 @@ func (p *packet) icmpInput(s *State, env Env) {
 	if sk == nil {
 		return
 	}
-	sk.Err = ECONNREFUSED
+	sk.Err = errno.ECONNREFUSED
 	env.Wake(sk.ID, pollIn|pollOut|POLLERR)
 }

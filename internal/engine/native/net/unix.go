@@ -3,6 +3,8 @@ package net
 import (
 	"fmt"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
 // unixSock is what only unix sockets have: see unix(7).
@@ -44,23 +46,23 @@ func (sk *sock) unixSender(s *State) Addr {
 	return sk.unixName(s)
 }
 
-func (sk *sock) unixBind(s *State, a Addr) Errno {
+func (sk *sock) unixBind(s *State, a Addr) errno.Errno {
 	u := sk.Unix
 	n := s.Nodes[sk.Node]
 	has := sk.Bound || sk.unixName(s).Path != "" // an accepted socket has its listener's name
 	switch {
 	case a.Family != AF_UNIX:
-		return EINVAL
+		return errno.EINVAL
 	case a.Path == "" && has:
-		return OK
+		return errno.OK
 	case a.Path == "":
 		return sk.unixAutobind(s)
 	case has:
-		return EINVAL
+		return errno.EINVAL
 	case a.Path[0] == 0:
 		k := abstractKey{sk.Type, a.Path}
 		if _, taken := n.Abstract[k]; taken {
-			return EADDRINUSE
+			return errno.EADDRINUSE
 		}
 		u.Abstract = a.Path
 		n.Abstract[k] = sk.ID
@@ -72,11 +74,11 @@ func (sk *sock) unixBind(s *State, a Addr) Errno {
 		n.Paths[a.Inode] = sk.ID
 	}
 	sk.Bound = true
-	return OK
+	return errno.OK
 }
 
 // unixAutobind picks a name of five hexadecimal digits in the abstract namespace.
-func (sk *sock) unixAutobind(s *State) Errno {
+func (sk *sock) unixAutobind(s *State) errno.Errno {
 	n := s.Nodes[sk.Node]
 	for range 1 << 20 {
 		name := fmt.Sprintf("\x00%05x", n.NextAutobind&0xfffff)
@@ -84,10 +86,10 @@ func (sk *sock) unixAutobind(s *State) Errno {
 		if _, taken := n.Abstract[abstractKey{sk.Type, name}]; !taken {
 			sk.Unix.Abstract, sk.Bound = name, true
 			n.Abstract[abstractKey{sk.Type, name}] = sk.ID
-			return OK
+			return errno.OK
 		}
 	}
-	return EADDRINUSE
+	return errno.EADDRINUSE
 }
 
 // unixFind finds the socket that a name refers to.
@@ -99,13 +101,13 @@ func (sk *sock) unixFind(s *State, a Addr) *sock {
 	return s.Socks[n.Paths[a.Inode]]
 }
 
-func (sk *sock) unixListen(s *State, env Env, backlog int, cred Cred) Errno {
+func (sk *sock) unixListen(s *State, env Env, backlog int, cred Cred) errno.Errno {
 	u := sk.Unix
 	switch {
 	case sk.Type == SOCK_DGRAM:
-		return EOPNOTSUPP
+		return errno.EOPNOTSUPP
 	case !sk.Bound || u.Peer != 0 || u.PeerGone:
-		return EINVAL
+		return errno.EINVAL
 	}
 	u.Listening, u.Cred = true, cred
 	if sk.Accept == nil {
@@ -113,7 +115,7 @@ func (sk *sock) unixListen(s *State, env Env, backlog int, cred Cred) Errno {
 	}
 	sk.Accept.Backlog = backlog
 	sk.wakeWaiting(s, env)
-	return OK
+	return errno.OK
 }
 
 // wakeWaiting lets connects that found the queue full try again.
@@ -127,46 +129,46 @@ func (sk *sock) wakeWaiting(s *State, env Env) {
 	}
 }
 
-func (sk *sock) unixConnect(s *State, env Env, a Addr, cred Cred) Errno {
+func (sk *sock) unixConnect(s *State, env Env, a Addr, cred Cred) errno.Errno {
 	u := sk.Unix
 	if sk.Type == SOCK_DGRAM && a.Family == AF_UNSPEC {
 		sk.unixDisconnect(s, env, 0)
-		return OK
+		return errno.OK
 	}
 	if a.Family != AF_UNIX || a.Path == "" {
-		return EINVAL
+		return errno.EINVAL
 	}
 	other := sk.unixFind(s, a)
 	switch {
 	case other == nil || !other.Open:
-		return ECONNREFUSED
+		return errno.ECONNREFUSED
 	case other.Type != sk.Type:
-		return EPROTOTYPE
+		return errno.EPROTOTYPE
 	}
 	if sk.Type == SOCK_DGRAM {
 		if p := other.Unix.Peer; p != 0 && p != sk.ID {
-			return EPERM
+			return errno.EPERM
 		}
 		sk.unixDisconnect(s, env, other.ID)
 		u.PeerName = other.unixName(s)
-		return OK
+		return errno.OK
 	}
 	switch {
 	case !other.Unix.Listening || other.Shut&shutRD != 0:
-		return ECONNREFUSED
+		return errno.ECONNREFUSED
 	case other.Accept.full():
 		if !slices.Contains(other.Accept.Waiting, sk.ID) {
 			other.Accept.Waiting = append(other.Accept.Waiting, sk.ID)
 		}
-		return EAGAIN
+		return errno.EAGAIN
 	case u.Listening:
-		return EINVAL
+		return errno.EINVAL
 	case u.Peer != 0 || u.PeerGone:
-		return EISCONN
+		return errno.EISCONN
 	}
 	child := s.create(sk.Node, Kind{AF_UNIX, sk.Type, 0})
 	if child == nil {
-		return ENOMEM
+		return errno.ENOMEM
 	}
 	child.Open, child.Opt = false, other.Opt
 	child.Opt.SndBuf, child.Opt.RcvBuf, child.Opt.RcvLowat = bufDatagram, bufDatagram, 1
@@ -178,7 +180,7 @@ func (sk *sock) unixConnect(s *State, env Env, a Addr, cred Cred) Errno {
 	sk.Connected, child.Connected = true, true
 	other.Accept.Ready = append(other.Accept.Ready, child.ID)
 	env.Wake(other.ID, pollIn)
-	return OK
+	return errno.OK
 }
 
 // unixDisconnect gives a datagram socket another peer. Data that it had received is lost if it had one before, and
@@ -198,25 +200,25 @@ func (sk *sock) unixDisconnect(s *State, env Env, peer SockID) {
 	}
 	sk.wakeBlocked(s, env)
 	if other := s.Socks[old]; other != nil && other.Unix.Peer == sk.ID {
-		other.Err = ECONNRESET
+		other.Err = errno.ECONNRESET
 		env.Wake(other.ID, pollIn|pollOut|POLLERR)
 	}
 }
 
 // Socketpair makes two connected sockets: see socketpair(2).
-func (s *State) Socketpair(n NodeID, kind Kind, cred Cred) (SockID, SockID, Errno) {
+func (s *State) Socketpair(n NodeID, kind Kind, cred Cred) (SockID, SockID, errno.Errno) {
 	if kind.Family != AF_UNIX {
 		if kind.Internet() {
-			return 0, 0, EOPNOTSUPP
+			return 0, 0, errno.EOPNOTSUPP
 		}
-		return 0, 0, EAFNOSUPPORT
+		return 0, 0, errno.EAFNOSUPPORT
 	}
 	a, e := s.Socket(n, kind)
-	if e != OK {
+	if e != errno.OK {
 		return 0, 0, e
 	}
 	b, e := s.Socket(n, kind)
-	if e != OK {
+	if e != errno.OK {
 		delete(s.Socks, a)
 		return 0, 0, e
 	}
@@ -226,30 +228,30 @@ func (s *State) Socketpair(n NodeID, kind Kind, cred Cred) (SockID, SockID, Errn
 		sk.Unix.Peer, sk.Unix.Cred, sk.Unix.PeerCred = pair[1], cred, cred
 		sk.Unix.PeerName = Addr{Family: AF_UNIX}
 	}
-	return a, b, OK
+	return a, b, errno.OK
 }
 
-func (sk *sock) unixSend(s *State, env Env, a SendArgs) (int, Errno) {
+func (sk *sock) unixSend(s *State, env Env, a SendArgs) (int, errno.Errno) {
 	if sk.Type == SOCK_STREAM {
 		return sk.unixSendStream(s, env, a)
 	}
 	return sk.unixSendMessage(s, env, a)
 }
 
-func (sk *sock) unixSendStream(s *State, env Env, a SendArgs) (int, Errno) {
+func (sk *sock) unixSendStream(s *State, env Env, a SendArgs) (int, errno.Errno) {
 	u := sk.Unix
 	if a.To != nil {
 		if u.Peer != 0 || u.PeerGone {
-			return 0, EISCONN
+			return 0, errno.EISCONN
 		}
-		return 0, EOPNOTSUPP
+		return 0, errno.EOPNOTSUPP
 	}
 	peer := s.Socks[u.Peer]
 	switch {
 	case peer == nil && !u.PeerGone:
-		return 0, ENOTCONN
+		return 0, errno.ENOTCONN
 	case sk.Shut&shutWR != 0 || peer == nil || peer.Shut&shutRD != 0:
-		return 0, EPIPE
+		return 0, errno.EPIPE
 	}
 	sent := 0
 	for sent < len(a.Data) {
@@ -270,68 +272,68 @@ func (sk *sock) unixSendStream(s *State, env Env, a SendArgs) (int, Errno) {
 		sk.NoSpace = true
 	}
 	if sent == 0 && len(a.Data) > 0 {
-		return 0, EAGAIN
+		return 0, errno.EAGAIN
 	}
-	return sent, OK
+	return sent, errno.OK
 }
 
-func (sk *sock) unixSendMessage(s *State, env Env, a SendArgs) (int, Errno) {
+func (sk *sock) unixSendMessage(s *State, env Env, a SendArgs) (int, errno.Errno) {
 	u := sk.Unix
 	named := a.To != nil && sk.Type == SOCK_DGRAM // a seqpacket socket ignores an address
 	// The order of the checks is that of unix_dgram_sendmsg.
 	switch {
 	case named && a.To.Family != AF_UNIX:
-		return 0, EINVAL
+		return 0, errno.EINVAL
 	case sk.Type == SOCK_SEQPACKET && u.Peer == 0 && !u.PeerGone:
-		return 0, ENOTCONN
+		return 0, errno.ENOTCONN
 	case int64(len(a.Data)) > sk.Opt.SndBuf-32:
-		return 0, EMSGSIZE
-	case sk.Err != OK:
+		return 0, errno.EMSGSIZE
+	case sk.Err != errno.OK:
 		return 0, sk.takeError()
 	case sk.Shut&shutWR != 0:
-		return 0, EPIPE
+		return 0, errno.EPIPE
 	case u.Sent >= sk.Opt.SndBuf:
 		sk.NoSpace = true
-		return 0, EAGAIN
+		return 0, errno.EAGAIN
 	case !named && u.Peer == 0 && !u.PeerGone:
-		return 0, ENOTCONN
+		return 0, errno.ENOTCONN
 	}
 	peer := s.Socks[u.Peer]
 	if named {
 		peer = sk.unixFind(s, *a.To)
 		switch {
 		case peer == nil || !peer.Open:
-			return 0, ECONNREFUSED
+			return 0, errno.ECONNREFUSED
 		case peer.Type != SOCK_DGRAM:
-			return 0, EPROTOTYPE
+			return 0, errno.EPROTOTYPE
 		}
 	}
 	if peer == nil {
 		if sk.Type == SOCK_SEQPACKET {
-			return 0, EPIPE
+			return 0, errno.EPIPE
 		}
 		sk.unixDisconnect(s, env, 0)
-		return 0, ECONNREFUSED
+		return 0, errno.ECONNREFUSED
 	}
 	if p := peer.Unix.Peer; sk.Type == SOCK_DGRAM && p != 0 && p != sk.ID {
-		return 0, EPERM
+		return 0, errno.EPERM
 	}
 	if peer.Shut&shutRD != 0 {
-		return 0, EPIPE
+		return 0, errno.EPIPE
 	}
 	if sk.unixQueueFull(s, peer) {
 		sk.NoSpace = true
 		if !slices.Contains(peer.Unix.Blocked, sk.ID) {
 			peer.Unix.Blocked = append(peer.Unix.Blocked, sk.ID)
 		}
-		return 0, EAGAIN
+		return 0, errno.EAGAIN
 	}
 	m := message{Data: slices.Clone(a.Data), From: sk.unixSender(s), Files: slices.Clone(a.Files), Cred: a.Cred,
 		Charge: chargeMessage(len(a.Data)), Sender: sk.ID}
 	u.Sent += m.Charge
 	peer.enqueue(s, m)
 	env.Wake(peer.ID, pollIn)
-	return len(a.Data), OK
+	return len(a.Data), errno.OK
 }
 
 // unixQueueFull reports whether a datagram queue takes no more. Two sockets connected to each other are bound by
@@ -340,28 +342,28 @@ func (sk *sock) unixQueueFull(s *State, peer *sock) bool {
 	return peer.Unix.Peer != sk.ID && len(peer.Queue) > peer.tuned(s).DgramQueue
 }
 
-func (sk *sock) unixRecv(s *State, env Env, limit, flags int) (Received, Errno) {
+func (sk *sock) unixRecv(s *State, env Env, limit, flags int) (Received, errno.Errno) {
 	u := sk.Unix
 	if sk.Type != SOCK_DGRAM && u.Peer == 0 && !u.PeerGone {
 		if sk.Type == SOCK_SEQPACKET {
-			return Received{}, ENOTCONN
+			return Received{}, errno.ENOTCONN
 		}
-		return Received{}, EINVAL
+		return Received{}, errno.EINVAL
 	}
-	if sk.Type != SOCK_STREAM && sk.Err != OK {
+	if sk.Type != SOCK_STREAM && sk.Err != errno.OK {
 		return Received{}, sk.takeError()
 	}
 	if len(sk.Queue) == 0 {
 		switch {
-		case sk.Err != OK:
+		case sk.Err != errno.OK:
 			return Received{}, sk.takeError()
 		case sk.Shut&shutRD != 0 && (sk.Type != SOCK_DGRAM || flags&MSG_DONTWAIT == 0):
-			return Received{}, OK
+			return Received{}, errno.OK
 		}
-		return Received{}, EAGAIN
+		return Received{}, errno.EAGAIN
 	}
 	if sk.Type == SOCK_STREAM {
-		return sk.unixRecvStream(s, env, limit, flags), OK
+		return sk.unixRecvStream(s, env, limit, flags), errno.OK
 	}
 	m := &sk.Queue[0]
 	r := m.received(limit)
@@ -369,7 +371,7 @@ func (sk *sock) unixRecv(s *State, env Env, limit, flags int) (Received, Errno) 
 		sk.unixConsume(s, env)
 		sk.wakeBlocked(s, env)
 	}
-	return r, OK
+	return r, errno.OK
 }
 
 // unixRecvStream reads over the borders of writes, but not past a message that carries files, nor, where the reader
@@ -508,7 +510,7 @@ func (sk *sock) unixHangUp(s *State, env Env, cause FaultRef, unread bool) {
 	peer.Shut = shutRD | shutWR
 	peer.Unix.Peer, peer.Unix.PeerGone = 0, true
 	if unread {
-		peer.Err = ECONNRESET
+		peer.Err = errno.ECONNRESET
 	}
 	peer.Marks.bring(env.Now(), cause)
 	env.Wake(peer.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
@@ -517,7 +519,7 @@ func (sk *sock) unixHangUp(s *State, env Env, cause FaultRef, unread bool) {
 func (sk *sock) unixPoll(s *State) uint32 {
 	u := sk.Unix
 	var mask uint32
-	if sk.Err != OK {
+	if sk.Err != errno.OK {
 		mask |= POLLERR
 	}
 	if sk.Shut == shutRD|shutWR {

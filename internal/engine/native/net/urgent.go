@@ -1,5 +1,7 @@
 package net
 
+import "github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+
 // Urgent data of TCP, as Linux keeps it (tcp_check_urg and tcp_recv_urg): one byte at most is urgent, a later one
 // takes its place, and the stream stops before it.
 
@@ -58,25 +60,25 @@ func (sk *sock) urgentReached(s *State, env Env) {
 }
 
 // recvUrgent is recv with MSG_OOB.
-func (sk *sock) recvUrgent(limit, flags int) (Received, Errno) {
+func (sk *sock) recvUrgent(limit, flags int) (Received, errno.Errno) {
 	t := sk.TCP
 	switch {
 	case sk.Opt.inline() || t.Urgent == urgentNone || t.Urgent == urgentRead:
-		return Received{}, EINVAL
+		return Received{}, errno.EINVAL
 	case t.State == closed && !t.Done:
-		return Received{}, ENOTCONN
+		return Received{}, errno.ENOTCONN
 	case t.Urgent == urgentArrived:
 		if flags&MSG_PEEK == 0 {
 			t.Urgent = urgentRead
 		}
 		if limit == 0 {
-			return Received{Flags: MSG_OOB | MSG_TRUNC}, OK
+			return Received{Flags: MSG_OOB | MSG_TRUNC}, errno.OK
 		}
-		return Received{Data: []byte{t.UrgentByte}, Full: 1, Flags: MSG_OOB}, OK
+		return Received{Data: []byte{t.UrgentByte}, Full: 1, Flags: MSG_OOB}, errno.OK
 	case t.State == closed || sk.Shut&shutRD != 0:
-		return Received{}, OK
+		return Received{}, errno.OK
 	}
-	return Received{}, EAGAIN
+	return Received{}, errno.EAGAIN
 }
 
 // beforeUrgent shortens a read of the stream so that it ends before the urgent byte. A read that begins at it passes

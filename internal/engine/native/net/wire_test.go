@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
@@ -27,14 +28,14 @@ func (w *scripted) ask(name string, typ uint16) string {
 	q = append(q, encodeName(name)...)
 	q = binary.BigEndian.AppendUint16(q, typ)
 	q = binary.BigEndian.AppendUint16(q, dnsClassIN)
-	if n, e := w.s.Send(w, w.socks["dns"], SendArgs{Data: q}); e != OK || n != len(q) {
+	if n, e := w.s.Send(w, w.socks["dns"], SendArgs{Data: q}); e != errno.OK || n != len(q) {
 		return e.Error()
 	}
 	if out := w.do("wait dns in 1s"); strings.HasPrefix(out, "timeout") {
 		return out
 	}
 	r, e := w.s.Recv(w, w.socks["dns"], 512, 0)
-	if e != OK || len(r.Data) < len(q) || r.Data[0] != 0xab || r.Data[1] != 0xcd || r.Data[2]&0x80 == 0 {
+	if e != errno.OK || len(r.Data) < len(q) || r.Data[0] != 0xab || r.Data[1] != 0xcd || r.Data[2]&0x80 == 0 {
 		return fmt.Sprint("bad answer ", e, r.Data)
 	}
 	if got := r.From.String(); got != "127.0.0.11:53" {
@@ -119,10 +120,10 @@ func TestNameFiles(t *testing.T) {
 func TestNetlinkDump(t *testing.T) {
 	w := twoNodes()
 	id, e := w.s.Socket(0, Kind{AF_NETLINK, SOCK_RAW, NETLINK_ROUTE})
-	if e != OK {
+	if e != errno.OK {
 		t.Fatal(e)
 	}
-	if e := w.s.Bind(w, id, Addr{Family: AF_NETLINK}, Cred{}); e != OK {
+	if e := w.s.Bind(w, id, Addr{Family: AF_NETLINK}, Cred{}); e != errno.OK {
 		t.Fatal(e)
 	}
 	var got []string
@@ -132,12 +133,12 @@ func TestNetlinkDump(t *testing.T) {
 		req = binary.LittleEndian.AppendUint16(req, nlmRequest|nlmDump)
 		req = binary.LittleEndian.AppendUint32(req, 7)
 		req = append(req, 0, 0, 0, 0, AF_UNSPEC, 0, 0, 0)
-		if _, e := w.s.Send(w, id, SendArgs{Data: req}); e != OK {
+		if _, e := w.s.Send(w, id, SendArgs{Data: req}); e != errno.OK {
 			t.Fatal(e)
 		}
 		for {
 			r, e := w.s.Recv(w, id, 8192, 0)
-			if e == EAGAIN {
+			if e == errno.EAGAIN {
 				break
 			}
 			for b := r.Data; len(b) >= nlmsgHeader; b = b[(binary.LittleEndian.Uint32(b)+3)&^3:] {
@@ -192,25 +193,25 @@ func describeNetlink(b []byte) string {
 
 func TestInterfaceRequests(t *testing.T) {
 	w := twoNodes()
-	ask := func(request uint32, name string) ([]byte, Errno) {
+	ask := func(request uint32, name string) ([]byte, errno.Errno) {
 		b := make([]byte, ifreqBytes)
 		copy(b, name)
 		e := w.s.InterfaceRequest(0, request, b)
 		return b[ifnameSize:], e
 	}
-	if b, e := ask(SIOCGIFINDEX, "eth0"); e != OK || b[0] != ethernetIndex {
+	if b, e := ask(SIOCGIFINDEX, "eth0"); e != errno.OK || b[0] != ethernetIndex {
 		t.Error(b, e)
 	}
-	if b, e := ask(SIOCGIFADDR, "eth0"); e != OK || !bytes.Equal(b[4:8], []byte{10, 0, 0, 1}) {
+	if b, e := ask(SIOCGIFADDR, "eth0"); e != errno.OK || !bytes.Equal(b[4:8], []byte{10, 0, 0, 1}) {
 		t.Error(b, e)
 	}
-	if b, e := ask(SIOCGIFNETMASK, "lo"); e != OK || !bytes.Equal(b[4:8], []byte{255, 0, 0, 0}) {
+	if b, e := ask(SIOCGIFNETMASK, "lo"); e != errno.OK || !bytes.Equal(b[4:8], []byte{255, 0, 0, 0}) {
 		t.Error(b, e)
 	}
-	if _, e := ask(SIOCGIFADDR, "wlan0"); e != ENODEV {
+	if _, e := ask(SIOCGIFADDR, "wlan0"); e != errno.ENODEV {
 		t.Error(e)
 	}
-	if _, e := ask(0x1234, "lo"); e != ENOTTY {
+	if _, e := ask(0x1234, "lo"); e != errno.ENOTTY {
 		t.Error(e)
 	}
 	if n := len(w.s.InterfaceConf(0)); n != 2*ifreqBytes {
@@ -224,16 +225,16 @@ func TestSockaddr(t *testing.T) {
 		{Family: AF_UNIX, Path: "/run/x"}, {Family: AF_UNIX, Path: "\x00abstract\x00name"}, {Family: AF_UNIX}, {Family: AF_NETLINK, PortID: 9, Groups: 3},
 	} {
 		got, e := ParseSockaddr(AppendSockaddr(nil, a))
-		if e != OK || got != a {
+		if e != errno.OK || got != a {
 			t.Errorf("%v became %v (%v)", a, got, e)
 		}
 	}
 	for _, b := range [][]byte{{}, {2}, {2, 0, 0}, {10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}} {
-		if _, e := ParseSockaddr(b); e != EINVAL {
+		if _, e := ParseSockaddr(b); e != errno.EINVAL {
 			t.Errorf("%v: %v", b, e)
 		}
 	}
-	if _, e := ParseSockaddr([]byte{99, 0, 0, 0}); e != EAFNOSUPPORT {
+	if _, e := ParseSockaddr([]byte{99, 0, 0, 0}); e != errno.EAFNOSUPPORT {
 		t.Error(e)
 	}
 }
@@ -249,24 +250,24 @@ func TestEveryStoredOptionReadsBack(t *testing.T) {
 			if !sk.applies(key[0]) || key == [2]int{SOL_IP, IP_MULTICAST_IF} {
 				continue
 			}
-			if b, e := w.s.GetOption(id, key[0], key[1], 4); e != OK || int32(binary.LittleEndian.Uint32(b)) != int32(byDefault) {
+			if b, e := w.s.GetOption(id, key[0], key[1], 4); e != errno.OK || int32(binary.LittleEndian.Uint32(b)) != int32(byDefault) {
 				t.Errorf("%s: option %v is %v (%v) at first", kind, key, b, e)
 			}
-			if e := w.s.SetOption(w, id, key[0], key[1], int32Bytes(100)); e != OK {
+			if e := w.s.SetOption(w, id, key[0], key[1], int32Bytes(100)); e != errno.OK {
 				t.Errorf("%s: setting %v: %v", kind, key, e)
 			}
-			if b, e := w.s.GetOption(id, key[0], key[1], 4); e != OK || b[0] != 100 {
+			if b, e := w.s.GetOption(id, key[0], key[1], 4); e != errno.OK || b[0] != 100 {
 				t.Errorf("%s: option %v reads back %v (%v)", kind, key, b, e)
 			}
 		}
 	}
-	if b, e := w.s.GetOption(w.socks["tcp"], SOL_TCP, TCP_INFO, 1000); e != OK || len(b) != tcpInfoBytes || b[0] != closed {
+	if b, e := w.s.GetOption(w.socks["tcp"], SOL_TCP, TCP_INFO, 1000); e != errno.OK || len(b) != tcpInfoBytes || b[0] != closed {
 		t.Errorf("TCP_INFO: %d bytes, %v", len(b), e)
 	}
-	if e := w.s.SetOption(w, w.socks["udp"], SOL_TCP, TCP_NODELAY, int32Bytes(1)); e != ENOPROTOOPT {
+	if e := w.s.SetOption(w, w.socks["udp"], SOL_TCP, TCP_NODELAY, int32Bytes(1)); e != errno.ENOPROTOOPT {
 		t.Error(e)
 	}
-	if e := w.s.SetOption(w, w.socks["tcp"], SOL_SOCKET, SO_RCVTIMEO, timeBytes(1_500_000_000)); e != OK {
+	if e := w.s.SetOption(w, w.socks["tcp"], SOL_SOCKET, SO_RCVTIMEO, timeBytes(1_500_000_000)); e != errno.OK {
 		t.Error(e)
 	}
 	if r, s := w.s.Timeouts(w.socks["tcp"]); r != 1_500_000_000 || s != 0 {
@@ -288,7 +289,7 @@ func TestCredentials(t *testing.T) {
 		pid int32
 	}{{2, 1}, {1, 2}} {
 		r, e := w.s.Recv(w, w.socks["b"], 10, 0)
-		if e != OK || len(r.Data) != want.n || r.Cred.PID != want.pid {
+		if e != errno.OK || len(r.Data) != want.n || r.Cred.PID != want.pid {
 			t.Errorf("got %q from %v (%v)", r.Data, r.Cred, e)
 		}
 	}

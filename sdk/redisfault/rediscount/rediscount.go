@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
-	"github.com/bloodhound-dst/bloodhound/sdk/internal/redisclient"
+	"github.com/bloodhound-dst/bloodhound/sdk/redisfault/internal/redisclient"
 )
 
 // Operation is commands that are counted together, and the errors that the server documents for them.

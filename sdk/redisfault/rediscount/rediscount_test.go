@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
-	"github.com/bloodhound-dst/bloodhound/sdk/rediscount"
+	"github.com/bloodhound-dst/bloodhound/sdk/redisfault/rediscount"
 )
 
 // reply is an error that a server answers.
@@ -167,5 +168,18 @@ func BenchmarkOff(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A program in production does not get the flags of package testing, nor faults.
+func TestNoTestingInProduction(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for pkg := range strings.Lines(string(out)) {
+		if pkg = strings.TrimSpace(pkg); pkg == "testing" || strings.HasSuffix(pkg, "/sdk") {
+			t.Errorf("rediscount imports %s", pkg)
+		}
 	}
 }

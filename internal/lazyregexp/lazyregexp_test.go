@@ -1,0 +1,33 @@
+package lazyregexp
+
+import (
+	"sync"
+	"testing"
+)
+
+// The first uses may come from several goroutines, and all answers are those of the expression.
+func TestFirstUses(t *testing.T) {
+	r := New(`(\d+)-(\d+)`)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if m := r.FindStringSubmatch("a 12-34"); len(m) != 3 || m[2] != "34" || r.MatchString("none") {
+				t.Error(m)
+			}
+		})
+	}
+	all.Wait()
+	if r.String() != `(\d+)-(\d+)` {
+		t.Error(r)
+	}
+}
+
+// A test program finds a wrong expression when it starts.
+func TestWrongExpression(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("nothing was found")
+		}
+	}()
+	New("(")
+}
