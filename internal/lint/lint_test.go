@@ -105,7 +105,7 @@ var forLive = []string{"internal/plural", "internal/splitmix", "internal/exitcod
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
 var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage",
-	"internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director",
+	"internal/moments", "internal/fault", "internal/record", "internal/check/verdict", "internal/loglines", "internal/engine/director",
 	"internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/strictjson",
 	"internal/values", "live/internal/bv", "live/internal/bgp", "internal/engine/native/machine", "internal/engine/native/dump",
 	"internal/engine/native/errno", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
