@@ -59,7 +59,7 @@ soak: build ## the whole matrix of the long tests
 
 bench: build ## the table of bench/RESULTS.md, measured on this machine
 	$(GO) run ./bench -write bench/RESULTS.md
-	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check ./internal/check/isolation
+	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check/histories ./internal/check/isolation
 
 # Runs read the program, so a journal goes on only with the same bytes at the same place.
 bench-bugs: ## how soon each strategy finds each bug that bench/bugs/list names: many hours; started again, it goes on
