@@ -30,7 +30,7 @@ const (
 	AlertsCheck CheckType = "alerts"
 )
 
-// Basis is what a check looks at.
+// Basis names the part of a run that a check judges.
 type Basis uint8
 
 const (
@@ -45,7 +45,7 @@ const (
 type CheckKind struct {
 	Type  CheckType
 	Basis Basis
-	// Keys are those of `check` in a configuration that belong to the type. One without any is not for configurations.
+	// Keys lists the keys of `check` that a configuration may give this type. A type without keys is not for configurations.
 	Keys []string
 	// Models are those that a configuration may name; the first is the default.
 	Models []string

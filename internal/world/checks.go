@@ -63,7 +63,7 @@ type Subject struct {
 	KeyPatterns []string `json:"key_patterns,omitempty"`
 }
 
-// Question is what a probe asks, and the answer that it expects.
+// Question has a probe's request and the answer that it expects.
 type Question struct {
 	Endpoint     string   `json:"endpoint,omitempty"` // http: URL; redis: redis://host:port; sql: postgres:// or mysql://
 	Body         string   `json:"body,omitempty"`     // http: what is sent, by POST

@@ -658,7 +658,7 @@ type LinkEffect struct {
 	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
 }
 
-// Trigger is what programs do at which a rule injects. A rule without one draws once a time step.
+// Trigger says at which acts of programs a rule injects. A rule without one draws once a time step.
 type Trigger struct {
 	// At names system calls: the rule draws, and injects, where a program of the target makes one of them, and not once a
 	// time step. Path bounds that to calls on files: a pattern as of path.Match, of the last element if it has no slash.

@@ -18,7 +18,7 @@ const (
 	Holds    Status = "holds"
 	Violated Status = "violated"
 	Unknown  Status = "unknown"
-	// NotYet is what one run says of something that must happen in some run, and did not happen in this one. A campaign
+	// NotYet means that something which must happen in some run did not happen in this one. A campaign
 	// in which it never happened is unknown.
 	NotYet Status = "not yet"
 )

@@ -42,7 +42,7 @@ type Kind struct {
 	Name string
 	// Next says which tape comes next, in docs/reference/exploration.md.
 	Next string
-	// Keys are those of KeyFeedbackDelay, KeyLength and so on that it uses.
+	// Keys lists the keys of `exploration` that it uses, such as KeyLength.
 	Keys []string
 	// Guide leads it where its name has none. A strategy that does not look at what runs reach has no guide.
 	Guide string
@@ -95,7 +95,7 @@ func init() {
 
 const nextEdits = "edits of a base tape: one draw, two, and so on, each set of edits once"
 
-// guidedWords are those of coverage-guided: controls, and mutations to be used alone.
+// guidedWords follow coverage-guided in its name: controls, and mutations to use alone.
 func guidedWords() []string {
 	list := []string{Unguided, Rates, Bandit}
 	for i := range mutators {
