@@ -66,7 +66,7 @@ soak: build ## the whole matrix of the long tests
 
 bench: build ## the table of bench/RESULTS.md, measured on this machine
 	$(GO) -C bench run . -write RESULTS.md
-	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check ./internal/check/isolation
+	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check/histories ./internal/check/isolation
 
 # Runs read the program, so a journal goes on only with the same bytes at the same place.
 contest: ## bin/contest, which compares strategies, guides and builds: bench/CONTEST.md

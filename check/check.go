@@ -17,8 +17,9 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -62,7 +63,7 @@ const (
 // Linearizable judges whether the operations behave as if each took effect at one moment between its invocation and its return. model names the
 // kind of object, such as [KeyValue].
 func Linearizable(ops []history.Operation, model string) Verdict {
-	return judged(world.Check{Type: world.Linearizability, Model: model}, ops)
+	return judged(world.Check{Type: world.Linearizability, Subject: world.Subject{Model: model}}, ops)
 }
 
 // Names of models for [Isolation].
@@ -90,16 +91,16 @@ const (
 
 // Isolation judges whether the transactions of a history keep a level of isolation. model is [ListAppend] or [RWRegister].
 func Isolation(ops []history.Operation, model string, level Level) Verdict {
-	return judged(world.Check{Type: world.Isolation, Model: model, Level: string(level)}, ops)
+	return judged(world.Check{Type: world.Isolation, Subject: world.Subject{Model: model, Level: string(level)}}, ops)
 }
 
 func judged(c world.Check, ops []history.Operation) Verdict {
 	p := &world.Property{Name: string(c.Type), Kind: world.Safety, Check: c}
-	if err := check.Validate(p); err != nil {
+	if err := histories.Validate(p); err != nil {
 		return Verdict{Status: Unknown, Reason: err.Error()}
 	}
-	v := check.Operations(p, ops)
-	status := map[check.Status]Status{check.Holds: Holds, check.Violated: Violated}[v.Status]
+	v := histories.Operations(p, ops)
+	status := map[verdict.Status]Status{verdict.Holds: Holds, verdict.Violated: Violated}[v.Status]
 	if status == "" {
 		status = Unknown
 	}
@@ -124,7 +125,7 @@ func Conforms(ops []history.Operation, m Model) Verdict {
 	if len(ops) == 0 {
 		return Verdict{Status: Unknown, Reason: "the history has no operation"}
 	}
-	found := linear.Check(linear.Model(m), ops, check.MaxSteps, check.MaxBytes, check.MaxWall)
+	found := linear.Check(linear.Model(m), ops, histories.MaxSteps, histories.MaxBytes, histories.MaxWall)
 	v := Verdict{Status: Unknown, Reason: found.Reason}
 	switch found.Answer {
 	case linear.Legal:
@@ -133,7 +134,7 @@ func Conforms(ops []history.Operation, m Model) Verdict {
 		v.Status = Violated
 	}
 	if found.Op != nil {
-		v.Evidence = []string{check.Describe(found.Op)}
+		v.Evidence = []string{histories.Describe(found.Op)}
 	}
 	return v
 }

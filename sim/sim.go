@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/counters"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
@@ -350,7 +351,7 @@ func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, 
 	}
 	s := &simulation{overlay: overlay, Campaign: c, name: name, engine: e, quiet: e.Quiet(), spec: e.Spec()}
 	for i := range s.spec.Properties {
-		if err := check.Validate(&s.spec.Properties[i]); err != nil {
+		if err := histories.Validate(&s.spec.Properties[i]); err != nil {
 			return nil, fmt.Errorf("property %q: %w", s.spec.Properties[i].Name, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/alerts"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -19,9 +21,9 @@ var fires = failure.Declare("alerts/fires") // the alert, and its summary
 // no violation: while one lasts, and for the grace after it, no alert is pending, so that its time begins anew.
 func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	if alerts.Evaluate == nil {
-		return unknown(p, "this program cannot evaluate rules of Prometheus; run the world by the command line, such as `bloodhound run FOLDER`")
+		return verdict.Undecided(p, "this program cannot evaluate rules of Prometheus; run the world by the command line, such as `bloodhound run FOLDER`")
 	}
-	v := verdict(p)
+	v := verdict.New(p)
 	probes := slices.DeleteFunc(probesOf(p, out), func(q record.Probe) bool { return len(q.Scrapes) == 0 && q.ExitCode == world.ProbeHolds })
 	spans, complete := excused(&p.Check, out)
 	var scrapes []alerts.Scrape
@@ -38,13 +40,13 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	}
 	e, err := alerts.Evaluate(p.Check.Alerts, scrapes)
 	if err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
 	silent, all := neverAnswered(scrapes[:e.Scrapes])
 	last := func() *record.Probe { return &probes[e.Scrapes-1] }
 	switch {
 	case e.Mistake != "":
-		v.Reason = fmt.Sprintf("%s (at %s)", e.Mistake, seconds(last().StartNs))
+		v.Reason = fmt.Sprintf("%s (at %s)", e.Mistake, verdict.Seconds(last().StartNs))
 	case e.Firing == nil && len(scrapes) < len(probes):
 		v.Reason = "a scrape came to no end: " + sentence(&probes[len(scrapes)])
 	case len(probes) == 0:
@@ -55,14 +57,14 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 		v.Reason = "the ledger does not list all faults, so it is unknown which alerts they explain"
 	case e.Firing != nil:
 		q := last()
-		v.violate(q.Event, q.StartNs, fires.Of(e.Firing.Alert, e.Firing.Summary).Say("alert %s fires: %s", e.Firing.Alert, e.Firing.Summary))
+		v.Violate(q.Event, q.StartNs, fires.Of(e.Firing.Alert, e.Firing.Summary).Say("alert %s fires: %s", e.Firing.Alert, e.Firing.Summary))
 		v.Evidence = firing(e.Firing, spec, q.StartNs)
 	case silent != "":
 		v.Reason = "no scrape succeeded of " + silent
 	case e.Pending != nil:
 		a := e.Pending
 		v.Reason = fmt.Sprintf("alert %s was pending at the end, for %s of %s; let the run last longer, by faults.settle and simulation.max_time", a.Alert,
-			seconds(last().StartNs-(a.SinceMs*1e6-spec.StartUnixNs)), a.For)
+			verdict.Seconds(last().StartNs-(a.SinceMs*1e6-spec.StartUnixNs)), a.For)
 	case v.Probes == 0:
 		v.Reason = fmt.Sprintf("all %d evaluations were while a fault lasted, or in the grace of %s after one or the start; make "+
 			"the grace shorter, let faults rest, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
@@ -122,7 +124,7 @@ func couldNotFire(judged []alerts.Rule, longestNs int64) string {
 		if longestNs < r.For.Nanoseconds() {
 			return fmt.Sprintf("alert %s could not fire: it is pending for %s, and the longest time without a fault was %s; raise "+
 				"simulation.max_time, or write `ignore: [%s]`", r.Alert, r.For,
-				seconds(longestNs), r.Alert)
+				verdict.Seconds(longestNs), r.Alert)
 		}
 	}
 	return ""
@@ -132,8 +134,8 @@ func couldNotFire(judged []alerts.Rule, longestNs int64) string {
 func firing(a *alerts.Alert, spec *world.Spec, ns int64) []string {
 	since := a.SinceMs*1e6 - spec.StartUnixNs
 	lines := []string{
-		fmt.Sprintf("%s %s begins to be true", seconds(since), a.Expr),
-		fmt.Sprintf("%s it has been true for %s: %s fires with the value %v", seconds(ns), a.For, a.Text, a.Value),
+		fmt.Sprintf("%s %s begins to be true", verdict.Seconds(since), a.Expr),
+		fmt.Sprintf("%s it has been true for %s: %s fires with the value %v", verdict.Seconds(ns), a.For, a.Text, a.Value),
 	}
 	if a.Description != "" {
 		lines = append(lines, a.Description)

@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
@@ -28,14 +30,15 @@ func assertions(r *sdk.Record) []Verdict {
 			if a.Type == sdk.Reachability {
 				code, what = assertedUnreached, "it was reached"
 			}
-			v.violate(at.Event, at.TimeNs, code.Of(at.Node, a.Location.String()).Say("%s on %s at %s", what, at.Node, orNowhere(a.Location)))
-			v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, at %s", seconds(at.TimeNs), at.Event, at.Node,
+			v.Violate(at.Event, at.TimeNs, code.Of(at.Node, a.Location.String()).Say("%s on %s at %s", what, at.Node, orNowhere(a.Location)))
+			v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, at %s", verdict.Seconds(at.TimeNs), at.Event, at.Node,
 				at.Program, at.PID, orNowhere(a.Location)))
 			if at.Details != "" {
 				v.Evidence = append(v.Evidence, "details "+at.Details)
 			}
 			if a.Pass != nil && a.Pass != at {
-				v.Evidence = append(v.Evidence, fmt.Sprintf("it was true first at %s (event %d) on %s", seconds(a.Pass.TimeNs), a.Pass.Event, a.Pass.Node))
+				v.Evidence = append(v.Evidence, fmt.Sprintf("it was true first at %s (event %d) on %s",
+					verdict.Seconds(a.Pass.TimeNs), a.Pass.Event, a.Pass.Node))
 			}
 		}
 		verdicts = append(verdicts, v)

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -33,7 +36,7 @@ const jobKind = "job"
 // attemptsOf are the attempts of a run in the order in which they began, and the number of sightings of jobs. What the
 // workload's clients had under way when their drivers broke down was under way until then, if abandonedNs is not 0.
 func attemptsOf(p *world.Property, out *record.Outcome, abandonedNs int64) ([]attempt, int, error) {
-	ops, err := pair(out.History)
+	ops, err := histories.Pair(out.History)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -53,9 +56,9 @@ func attemptsOf(p *world.Property, out *record.Outcome, abandonedNs int64) ([]at
 				a.failed = o.Error
 			}
 			if o.Error != "" {
-				a.how += " (" + shorten(o.Error) + ")"
+				a.how += " (" + verdict.Shorten(o.Error) + ")"
 			}
-		} else if abandonedNs > 0 && !isRecovery(o.Client) {
+		} else if abandonedNs > 0 && !world.IsRecovery(o.Client) {
 			a.toNs = max(a.fromNs, min(a.toNs, abandonedNs))
 			a.how = "never returned; its driver had broken down"
 		}
@@ -123,13 +126,13 @@ func (a *attempt) code() string {
 func (a *attempt) String() string {
 	end := "until the end"
 	if a.ended {
-		end = "until " + seconds(a.toNs)
+		end = "until " + verdict.Seconds(a.toNs)
 	}
 	who := "client"
 	if a.kind == jobKind {
 		who = "node"
 	}
-	return fmt.Sprintf("%s %s, %s %s %s (event %d): %s", seconds(a.fromNs), a.subject(), who, a.client, end, a.event, a.how)
+	return fmt.Sprintf("%s %s, %s %s %s (event %d): %s", verdict.Seconds(a.fromNs), a.subject(), who, a.client, end, a.event, a.how)
 }
 
 // span is a time from the one to the other, both in virtual nanoseconds.

@@ -10,16 +10,16 @@ package check
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -33,7 +33,7 @@ func Judge(spec *world.Spec, out *record.Outcome) []Verdict {
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
 		seen := out
-		if waits(p) {
+		if p.Waits() {
 			seen = stops.asFaults(out)
 		}
 		v := stops.excuse(p, excuse(p, judge(spec, p, seen), left))
@@ -72,50 +72,20 @@ func Judge(spec *world.Spec, out *record.Outcome) []Verdict {
 }
 
 func judge(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
-	switch t := p.Check.Type; {
-	case t == world.ProgressCheck:
-		return progressing(spec, p, out, abandoned(spec, out.Drivers))
-	case t == world.RecoveryCheck:
-		return recovered(spec, p, out)
-	case t == world.RunningCheck:
-		return final(p, running(p, out), cutOff(spec, out))
-	case t == world.Conformance:
-		return conforms(spec, p, out)
-	case t == world.Expression || t == world.InvariantCheck:
-		return Paired(p, out.History, func(p *world.Property, ops []history.Operation) Verdict {
-			return expressed(p, ops, cutOff(spec, out))
+	if m := histories.MethodOf(p.Check.Type); m.Judge != nil {
+		return histories.Paired(p, out.History, func(p *world.Property, ops []history.Operation) Verdict {
+			return m.Judge(p, ops, cutOff(spec, out))
 		})
-	case t == world.Durability:
-		return final(p, Paired(p, out.History, durable), cutOff(spec, out))
-	case t == world.Agreement: // while a driver is at work, nodes differ
-		return final(p, safe(p, out), atWork(spec, out.Drivers))
-	case t == world.AlertsCheck:
-		return quietly(spec, p, out)
-	case !t.Probes():
-		return History(p, out.History)
 	}
-	switch {
-	case p.Kind == world.Liveness && p.Tolerant():
-		return withstands(spec, p, out)
-	case p.Kind == world.Liveness:
-		return live(spec, p, out)
+	if m := methodOf(p.Check.Type); m.judge != nil {
+		return m.judge(spec, p, out)
 	}
-	return safe(p, out)
+	return History(p, out.History)
 }
 
 // cutOff returns why there may have been more of the history to come, or nothing.
 func cutOff(spec *world.Spec, out *record.Outcome) string {
 	return cmp.Or(unfinished(spec, out), undriven(spec, out.Drivers))
-}
-
-// final is the verdict of a check that looks at the end: what it finds broken before the end may be whole there.
-func final(p *world.Property, v Verdict, cut string) Verdict {
-	if v.Status != Violated || cut == "" {
-		return v
-	}
-	u := unknown(p, "%s. Until then: %s", cut, v.Reason)
-	u.Probes = v.Probes
-	return u
 }
 
 // abandoned is when the last driver was over, where one of them broke down: what its clients had under way then does not
@@ -139,58 +109,16 @@ func abandoned(spec *world.Spec, ends []record.DriverEnd) int64 {
 // a "holds" says of the run is not asked.
 func History(p *world.Property, events []history.Event) Verdict {
 	if ByOperations(p.Check.Type) {
-		return Paired(p, events, Operations)
+		return histories.Paired(p, events, histories.Operations)
 	}
-	if p.Check.Type != world.ProgressCheck {
-		return unknown(p, "a check of type %q judges no history", p.Check.Type)
+	if m := methodOf(p.Check.Type); m.history != nil {
+		return m.history(p, events)
 	}
-	end := int64(0)
-	for _, e := range events {
-		end = max(end, e.TimeNs)
-	}
-	if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
-		return unknown(p, "the history has no times, so hanging operations cannot be found")
-	}
-	if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
-		return unknown(p, "the time goes back at event %d, or some events have none, so hanging operations cannot be found", at)
-	}
-	return progressing(nil, p, &record.Outcome{History: events, VirtualNs: end}, 0)
+	return verdict.Undecided(p, "a check of type %q judges no history", p.Check.Type)
 }
 
 // ByOperations reports whether checks of a type judge the operations of a history, and nothing else of a run.
-func ByOperations(t world.CheckType) bool {
-	switch t {
-	case world.Linearizability, world.Isolation, world.Expression, world.InvariantCheck, world.Monotonic, world.Durability:
-		return true
-	}
-	return false
-}
-
-// Operations judges a property by the operations of a history, as History does. Its check is ByOperations.
-func Operations(p *world.Property, ops []history.Operation) Verdict {
-	switch p.Check.Type {
-	case world.Linearizability:
-		return linearizable(p, ops)
-	case world.Isolation:
-		return isolated(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), ops)
-	case world.Expression, world.InvariantCheck:
-		return expressed(p, ops, "")
-	case world.Monotonic:
-		return monotonic(p, ops)
-	case world.Durability:
-		return durable(p, ops)
-	}
-	panic(fmt.Sprintf("check: operations for a check of type %q", p.Check.Type))
-}
-
-// Paired judges by the operations of events. Where they are none, its verdict is unknown.
-func Paired(p *world.Property, events []history.Event, judge func(*world.Property, []history.Operation) Verdict) Verdict {
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
-	}
-	return judge(p, ops)
-}
+func ByOperations(t world.CheckType) bool { return t.Kind().Basis == world.ByOperations }
 
 // backwards is the first event before which there is a later time, or 0. Times that are left out are 0.
 func backwards(events []history.Event) uint64 {
@@ -217,96 +145,9 @@ func Again(was *world.Spec, properties []world.Property, run *Judged) []Verdict 
 		}) {
 			continue
 		}
-		verdicts[i] = unknown(p, "this check did not run in that world; run it again")
+		verdicts[i] = verdict.Undecided(p, "this check did not run in that world; run it again")
 	}
 	return verdicts
-}
-
-// Validate returns why a property can never be judged: a condition that is no expression, an operation without a model.
-func Validate(p *world.Property) error {
-	switch p.Check.Type {
-	case world.Expression, world.InvariantCheck:
-		_, err := compileExpression(p.Check.Condition)
-		return err
-	case world.Linearizability:
-		if ob := objects[p.Check.Model]; ob != nil {
-			return ob.knows(p)
-		}
-		if !isRegister(p.Check.Model) {
-			return noModel(p.Check.Model)
-		}
-		if _, reason := judged(p.Check.Operations); reason != "" {
-			return errors.New(reason)
-		}
-	case world.Isolation:
-		level := cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable)
-		known := isolation.Levels
-		switch p.Check.Model {
-		case "", ListAppend:
-			known = slices.DeleteFunc(slices.Clone(known), isolation.OfRegisters)
-		case RWRegister:
-		default:
-			return noTransactions(p.Check.Model)
-		}
-		if !slices.Contains(known, level) {
-			return fmt.Errorf("no level %q; there are %s", level, joined(known))
-		}
-	case world.Durability:
-		if !isRegister(p.Check.Model) && p.Check.Model != "set" && p.Check.Model != "append-list" {
-			return fmt.Errorf("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
-		}
-	}
-	return nil
-}
-
-func joined[T ~string](words []T) string {
-	var list []string
-	for _, w := range words {
-		list = append(list, string(w))
-	}
-	return strings.Join(list, ", ")
-}
-
-// verdict is the start of a judgement: nothing is known yet.
-func verdict(p *world.Property) Verdict {
-	return Verdict{Property: p.Name, Kind: string(p.Kind), Status: Unknown}
-}
-
-// unknown is a judgement that returns why there is none.
-func unknown(p *world.Property, format string, args ...any) Verdict {
-	v := verdict(p)
-	v.Reason = fmt.Sprintf(format, args...)
-	return v
-}
-
-// idle is unknown because the run did too little.
-func idle(p *world.Property, format string, args ...any) Verdict {
-	v := unknown(p, format, args...)
-	v.Idle = true
-	return v
-}
-
-// maxNamesShown bounds the kinds of operations that a reason lists.
-const maxNamesShown = 10
-
-// unseen returns which operation that a check names is none of the history's. Of a history without operations it says
-// nothing, since no name is to blame there. Names in there are those of the operations that were begun.
-func unseen(names []string, there map[string]bool) string {
-	if len(there) == 0 {
-		return ""
-	}
-	seen := slices.Sorted(maps.Keys(there))
-	for _, name := range names {
-		if slices.ContainsFunc(seen, func(op string) bool { return strings.EqualFold(name, op) }) {
-			continue
-		}
-		more := ""
-		if n := len(seen) - maxNamesShown; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
-		return fmt.Sprintf("no operation %q was seen; there were %s%s", name, strings.Join(seen[:min(len(seen), maxNamesShown)], ", "), more)
-	}
-	return ""
 }
 
 // invoked are the names of the operations that were begun.
@@ -332,7 +173,7 @@ func doubt(spec *world.Spec, out *record.Outcome, silent string) string {
 		return strings.Join(out.NeverUp, "; ")
 	}
 	if spec.SetupNs > 0 && out.SDK.Late {
-		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", seconds(spec.SetupNs))
+		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", verdict.Seconds(spec.SetupNs))
 	}
 	if kinds := unsupported(spec); len(kinds) > 0 {
 		return world.FaultNames(kinds) + " not supported"
@@ -365,13 +206,13 @@ func unfinished(spec *world.Spec, out *record.Outcome) string {
 	case record.MaxTime:
 		if out.Detail != "" {
 			return fmt.Sprintf("max_time: %s of virtual time were over in setup: %s; raise max_time or look at the healthchecks",
-				seconds(spec.MaxTimeNs), out.Detail)
+				verdict.Seconds(spec.MaxTimeNs), out.Detail)
 		}
 		what, remedy := "the workload and the final checks were", "raise max_time or shorten the workload"
 		if len(spec.Workloads) == 0 {
 			what, remedy = "all servers were healthy and the final checks done", "raise max_time or look at the healthchecks"
 		}
-		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", seconds(spec.MaxTimeNs), what, remedy)
+		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", verdict.Seconds(spec.MaxTimeNs), what, remedy)
 	case record.Unstartable:
 		return out.Detail
 	case record.Limit:
@@ -396,10 +237,10 @@ func undriven(spec *world.Spec, ends []record.DriverEnd) string {
 func FailedDriver(ends []record.DriverEnd) string {
 	for _, d := range ends {
 		if d.Signal != "" {
-			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, seconds(d.TimeNs))
+			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, verdict.Seconds(d.TimeNs))
 		}
 		if d.ExitCode != 0 {
-			reason := fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, seconds(d.TimeNs))
+			reason := fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, verdict.Seconds(d.TimeNs))
 			for _, more := range []string{d.Said, d.Hidden} {
 				if more != "" {
 					reason += ": " + more
@@ -427,7 +268,7 @@ func unready(spec *world.Spec, out *record.Outcome) string {
 		if w.Announces && !slices.ContainsFunc(out.Marks, func(m record.Mark) bool {
 			return m.Workload == w.Name && m.Type == history.Ready && m.TimeNs <= out.ReadyNs+w.ReadyNs
 		}) {
-			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, seconds(w.ReadyNs))
+			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, verdict.Seconds(w.ReadyNs))
 		}
 	}
 	return ""
@@ -435,7 +276,7 @@ func unready(spec *world.Spec, out *record.Outcome) string {
 
 // ofOperations reports whether a check judges what drivers reported, and not what programs, probes or jobs showed.
 func ofOperations(c *world.Check) bool {
-	if c.Type == world.Conformance {
+	if c.Type.Kind().Basis == world.ByModel {
 		return c.Mapping != nil && slices.ContainsFunc(c.Mapping.Rules, func(r world.ModelRule) bool { return r.Operation != "" })
 	}
 	return !c.Type.Probes() && c.Jobs == (world.Jobs{})
@@ -445,11 +286,7 @@ func ofOperations(c *world.Check) bool {
 // that they have an order, or that what they wrote is there. A driver that reported nothing is named beside it. Others
 // promise something of all that a workload does, unless the user chooses operations.
 func judgesReported(c *world.Check) bool {
-	switch c.Type {
-	case world.Linearizability, world.Isolation, world.Monotonic, world.Durability:
-		return true
-	}
-	return len(c.Operations) > 0
+	return c.Type.Kind().Reported || len(c.Operations) > 0
 }
 
 // work counts what each workload reported. Clients of the drivers that come with Bloodhound are named after their

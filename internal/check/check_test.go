@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -44,7 +45,7 @@ func good(t *testing.T) (*world.Spec, *record.Outcome) {
 		Reason:    record.Finished,
 		Repeat:    record.Repeat{Reproducible: true},
 		VirtualNs: 100 * second,
-		History:   by("load", events(t, "a:put=1 a! b:get b!1")),
+		History:   by("load", historytest.Events(t, "a:put=1 a! b:get b!1")),
 		Drivers:   []record.DriverEnd{{Workload: "load"}},
 		Heals:     []int64{20 * second, 60 * second},
 		Probes: []record.Probe{
@@ -215,7 +216,7 @@ func TestSilentDriver(t *testing.T) {
 			if got := strings.Join(verdicts[0].LeftOut, "; "); got != c.leftOut {
 				t.Errorf("left out: %q, want %q", got, c.leftOut)
 			}
-			spec.Properties[0].Check = world.Check{Type: world.Expression, Condition: "true"} // it speaks of all operations
+			spec.Properties[0].Check = world.Check{Type: world.Expression, Subject: world.Subject{Condition: "true"}} // it speaks of all operations
 			if v := Judge(spec, out)[0]; v.Status != Unknown || len(v.LeftOut) > 0 {
 				t.Errorf("an expression %s, and %q was left out", v.Status, v.LeftOut)
 			}
@@ -406,15 +407,16 @@ func TestProbes(t *testing.T) {
 			o.Ledger.Injections = []fault.Injection{{StartNs: 65 * second, EndNs: 70 * second}}
 		}, Unknown, "after each heal the next fault began"},
 		{"a condition", "p", func(s *world.Spec, o *record.Outcome) {
-			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
+			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Subject: world.Subject{Condition: "one leader"}}
 		}, Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},
 		{"agreement", "p", func(s *world.Spec, o *record.Outcome) {
-			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}}
+			s.Properties[0].Check = world.Check{Type: world.Agreement, Tolerance: world.Tolerance{Nodes: []string{"n1", "n2"}}}
 			only(o, "p", 60, probe("p", 1, 61))
 			o.Probes[len(o.Probes)-1].Output = "the nodes differ: n1 says 1; n2 says 2\nn1 says 1\nn2 says 2"
 		}, Violated, "the nodes differ: n1 says 1; n2 says 2"},
 		{"agreement without an answer", "p", func(s *world.Spec, o *record.Outcome) {
-			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}, Unanswered: world.UnknownIfSilent}
+			s.Properties[0].Check = world.Check{Type: world.Agreement, Tolerance: world.Tolerance{Nodes: []string{"n1", "n2"}},
+				Comparison: world.Comparison{Unanswered: world.UnknownIfSilent}}
 			only(o, "p", 60, probe("p", 2, 61))
 			o.Probes[len(o.Probes)-1].Phase = "final"
 		}, Unknown, "the check itself failed"},
@@ -557,5 +559,35 @@ func TestADriverThatIsNotReady(t *testing.T) {
 				t.Errorf("%s: %s", v.Status, v.Reason)
 			}
 		})
+	}
+}
+
+// TestOperationsChoose: for checks that promise something of all operations, a silent driver leaves nothing to say, unless the
+// operations are chosen.
+func TestOperationsChoose(t *testing.T) {
+	for _, c := range []struct {
+		check world.Check
+		want  bool
+	}{
+		{world.Check{Type: world.Linearizability}, true}, {world.Check{Type: world.Isolation}, true}, {world.Check{Type: world.Durability}, true},
+		{world.Check{Type: world.ProgressCheck}, false}, {world.Check{Type: world.ProgressCheck,
+			Subject: world.Subject{Operations: []string{"get"}}}, true},
+		{world.Check{Type: world.RecoveryCheck}, false}, {world.Check{Type: world.Expression}, false}, {world.Check{Type: world.Conformance}, false},
+	} {
+		if got := judgesReported(&c.check); got != c.want {
+			t.Errorf("%+v: %v", c.check, got)
+		}
+	}
+}
+
+func property(operations ...string) *world.Property {
+	return &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+		Subject: world.Subject{Operations: operations}}}
+}
+
+func TestProbesJudgeNoHistory(t *testing.T) {
+	p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}
+	if v := History(p, nil); v.Status != Unknown || !strings.Contains(v.Reason, "judges no history") {
+		t.Errorf("%+v", v)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -63,7 +65,7 @@ func followed(spec *world.Spec, m *world.Mapping, out *record.Outcome, measure b
 // close it came to others.
 func follow(spec *world.Spec, out *record.Outcome, measure bool, b *coverage.Behaviour) {
 	for i := range spec.Properties {
-		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
+		if p := &spec.Properties[i]; p.Check.Type.Kind().Basis == world.ByModel {
 			if f, err := followed(spec, p.Check.Mapping, out, measure); err == nil { // else its verdict returns why
 				b.Add(p.Name, &f.Behaviour)
 			}
@@ -92,7 +94,7 @@ func guided(spec *world.Spec, out *record.Outcome, measure bool) (*record.Guided
 
 // whereLeft is the event at which a run left a model, and the rule that mapped it.
 func whereLeft(m *world.Mapping, f *model.Followed) []string {
-	list := []string{fmt.Sprintf("%s (event %d) %s", seconds(f.At.TimeNs), f.At.Number, f.At)}
+	list := []string{fmt.Sprintf("%s (event %d) %s", verdict.Seconds(f.At.TimeNs), f.At.Number, f.At)}
 	if f.By >= 0 {
 		list = append(list, "mapped by "+m.Place(f.By))
 	}
@@ -103,9 +105,9 @@ func whereLeft(m *world.Mapping, f *model.Followed) []string {
 func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	f, err := followed(spec, p.Check.Mapping, out, false)
 	if err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
-	v := verdict(p)
+	v := verdict.New(p)
 	v = tallied(v, &f.Tally)
 	for _, s := range f.Strange {
 		v.Evidence = append(v.Evidence, "not modelled: "+s)
@@ -114,7 +116,7 @@ func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict 
 	switch {
 	case errors.As(f.Err, &left):
 		reason, state, _ := strings.Cut(left.Error(), "\nin the state\n")
-		v.violate(f.At.Number, f.At.TimeNs, failure.Claim{Cause: left.Cause(), Words: reason})
+		v.Violate(f.At.Number, f.At.TimeNs, failure.Claim{Cause: left.Cause(), Words: reason})
 		v.Evidence = slices.Concat(whereLeft(p.Check.Mapping, f), []string{"the model was in the state"}, indented(state), v.Evidence)
 	case f.Err != nil:
 		v.Reason = f.Err.Error()

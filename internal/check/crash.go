@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -79,14 +81,14 @@ func crashesOf(property string, list []record.Crash, belongs func(record.Crash) 
 		count++
 		end := ending(&c)
 		if count == 1 {
-			v.violate(c.Event, c.TimeNs, ended.Of(c.Kind, c.Node, c.Program, signalOf(&c)).Say("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end))
+			v.Violate(c.Event, c.TimeNs, ended.Of(c.Kind, c.Node, c.Program, signalOf(&c)).Say("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end))
 			v.Within, v.Refusal = c.Within, nil
 			v.Proposal = propose(&c)
 		}
-		if count > maxEvidence {
+		if count > verdict.MaxEvidence {
 			continue
 		}
-		v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, ended with %s", seconds(c.TimeNs), c.Event,
+		v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, ended with %s", verdict.Seconds(c.TimeNs), c.Event,
 			c.Node, c.Program, c.PID, end))
 		if count == 1 {
 			for _, line := range c.Lines {
@@ -94,8 +96,8 @@ func crashesOf(property string, list []record.Crash, belongs func(record.Crash) 
 			}
 		}
 	}
-	if count > maxEvidence {
-		v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", count-maxEvidence))
+	if count > verdict.MaxEvidence {
+		v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", count-verdict.MaxEvidence))
 	}
 	return v
 }
@@ -128,18 +130,13 @@ func firstRefused(list []record.Crash) *record.Crash {
 	return nil
 }
 
-// waits reports whether a property promises that something works again or goes on, which a node that is down may keep from coming true.
-func waits(p *world.Property) bool {
-	return p.Kind == world.Liveness || p.Check.Type == world.ProgressCheck || p.Check.Type == world.RecoveryCheck
-}
-
 // excuse takes back a violation that the end of a program for a refused call may have brought about: that something does not work any more
 // since then. What was wrong before, and what a check of safety has found, stays a violation.
 func excuse(p *world.Property, v Verdict, left *record.Crash) Verdict {
-	if left == nil || v.Status != Violated || !waits(p) || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
+	if left == nil || v.Status != Violated || !p.Waits() || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
 		return v
 	}
-	u := unknown(p, "%s. Since then: %s", refused(left), v.Reason)
+	u := verdict.Undecided(p, "%s. Since then: %s", refused(left), v.Reason)
 	u.Probes, u.Refusal = v.Probes, left.Refusal
 	return u
 }

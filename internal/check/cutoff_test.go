@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -50,10 +51,11 @@ func TestCutOff(t *testing.T) {
 		{"goes back", "a:get a!2 a:get a!1", "", world.Monotonic, Violated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Condition: c.condition}}
+			p := world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Subject: world.Subject{Condition: c.condition}}}
 			for reason, cut := range cuts {
-				spec := &world.Spec{MaxTimeNs: 300 * second, Workloads: []world.Workload{{Name: "load", Driver: "http"}}, Properties: []world.Property{p}}
-				out := &record.Outcome{Reason: record.Finished, VirtualNs: 100 * second, History: by("load", events(t, c.short)),
+				spec := &world.Spec{MaxTimeNs: 300 * second, Workloads: []world.Workload{{Name: "load", Driver: "http"}},
+					Properties: []world.Property{p}}
+				out := &record.Outcome{Reason: record.Finished, VirtualNs: 100 * second, History: by("load", historytest.Events(t, c.short)),
 					Drivers: []record.DriverEnd{{Workload: "load"}}}
 				if v := find(t, Judge(spec, out), "p"); v.Status != Violated {
 					t.Fatalf("the whole run is %s: %s", v.Status, v.Reason)
@@ -92,8 +94,8 @@ func TestAgreementWhileDriversWork(t *testing.T) {
 // TestAbandoned: what a driver had under way when it broke down does not hang, and neither does a job whose end may be among
 // the lines that were not kept.
 func TestAbandoned(t *testing.T) {
-	hang := world.Check{Type: world.ProgressCheck, HangNs: 5e9}
-	jobs := world.Check{Type: world.ProgressCheck, HangNs: 5e9, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
+	hang := world.Check{Type: world.ProgressCheck, Patience: world.Patience{HangNs: 5e9}}
+	jobs := world.Check{Type: world.ProgressCheck, Patience: world.Patience{HangNs: 5e9}, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
 	again := world.Check{Type: world.RecoveryCheck}
 	for _, c := range []struct {
 		name, text string

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -92,7 +94,7 @@ func (l stops) asFaults(out *record.Outcome) *record.Outcome {
 // excuse takes back a violation of a property that waits for something, since a node that had stopped was not started
 // again.
 func (l stops) excuse(p *world.Property, v Verdict) Verdict {
-	if v.Status != Violated || !waits(p) {
+	if v.Status != Violated || !p.Waits() {
 		return v
 	}
 	for i := range l {
@@ -102,18 +104,11 @@ func (l stops) excuse(p *world.Property, v Verdict) Verdict {
 		}
 		const why = "%s ended with %s at %s, which its configuration allows, and nothing started it again; " +
 			"give it `restart: on-failure`. Since then: %s"
-		u := unknown(p, why, c.Node, ending(c), seconds(c.TimeNs), v.Reason)
+		u := verdict.Undecided(p, why, c.Node, ending(c), verdict.Seconds(c.TimeNs), v.Reason)
 		u.Probes = v.Probes
 		return u
 	}
 	return v
-}
-
-// Proposal is a line of configuration by which the end of a program would be no violation.
-type Proposal struct {
-	Node  string            `json:"node"`
-	Kinds []world.FaultKind `json:"kinds"` // of faults, during which it ended
-	Line  string            `json:"line"`
 }
 
 // lacks are the texts of errors by which programs say what they lack.

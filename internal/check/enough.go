@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -160,7 +162,7 @@ func (w *Collector) Evidence() Evidence { return w.evidence }
 
 // Add takes in one event.
 func (w *Collector) Add(h *history.Event) {
-	if isRecovery(h.Client) {
+	if world.IsRecovery(h.Client) {
 		return
 	}
 	if w.count == 0 {
@@ -266,11 +268,11 @@ func Missed(spec *world.Spec, e *Evidence) (kinds []world.FaultKind, remedy stri
 
 // JudgesOperations reports whether a property's check judges what the operations of the workload returned.
 func JudgesOperations(spec *world.Spec) bool {
-	return judges(spec, world.Linearizability, world.Isolation, world.Monotonic, world.Durability, world.Expression, world.InvariantCheck)
+	return judges(spec, func(k *world.CheckKind) bool { return k.Basis == world.ByOperations })
 }
 
-func judges(spec *world.Spec, types ...world.CheckType) bool {
-	return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return slices.Contains(types, p.Check.Type) })
+func judges(spec *world.Spec, fits func(*world.CheckKind) bool) bool {
+	return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return fits(p.Check.Type.Kind()) })
 }
 
 // weight is what a reason makes of a judgement.
@@ -293,19 +295,6 @@ func share(ok, all uint64) weight {
 	return sufficient
 }
 
-// reads reports whether operations of a name say what is stored. What fails of them shows nothing.
-func reads(name string) bool {
-	if kindOf(name) == read || name == "txn" || objects["queue"].verbs[name] == take {
-		return true
-	}
-	for _, ob := range objects {
-		if v := ob.verbs[name]; v == look || v == has {
-			return true
-		}
-	}
-	return false
-}
-
 func (e *Evidence) operations(add func(weight, string)) {
 	var all Tried
 	worst := sufficient
@@ -325,7 +314,7 @@ func (e *Evidence) operations(add func(weight, string)) {
 		switch {
 		case w == sufficient:
 			continue
-		case reads(kind):
+		case histories.Reads(kind):
 			few += ": few reads show what was stored"
 		default:
 			w = little
@@ -359,7 +348,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 	case share(all.DuringWork, all.Faults) > sufficient && e.Rates == 0:
 		add(little, fmt.Sprintf("only %d of %d faults were active between the first operation and the last; %s", all.DuringWork, all.Faults, longer))
 	}
-	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
+	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, func(k *world.CheckKind) bool { return k.Overlapping }) {
 		const alone = "no two operations overlapped, so no ordering bug could show"
 		if e.Recorded {
 			add(little, alone+"; record clients that work at the same time")
@@ -380,12 +369,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 func (e *Evidence) probes(spec *world.Spec, add func(weight, string)) {
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
-		if p.Kind == world.Liveness {
-			continue
-		}
-		switch p.Check.Type {
-		case world.HTTPCheck, world.RedisCheck, world.SQLCheck, world.Custom:
-		default:
+		if k := p.Check.Type.Kind(); p.Kind == world.Liveness || !k.Often() || k.Even {
 			continue
 		}
 		if n := e.Probes[p.Name]; n.Probes > 0 {

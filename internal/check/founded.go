@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -25,7 +27,7 @@ func unfounded(p *world.Property, v Verdict, out *record.Outcome) Verdict {
 	if words := NeverReady(out); words != "" {
 		why += "; " + words
 	}
-	return unknown(p, "%s", why)
+	return verdict.Undecided(p, "%s", why)
 }
 
 // anyWorked reports whether an operation of a run has succeeded, or a job that the property declares.

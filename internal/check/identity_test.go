@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -31,20 +32,20 @@ var renew = flag.Bool("update", false, "write testdata/identities.txt")
 
 // violating is a run, or a history, in which something is wrong. testdata/violations.jsonl has many.
 type violating struct {
-	Entry    string              `json:"entry"` // which function judges it
-	Property *world.Property     `json:"property"`
-	Spec     *world.Spec         `json:"spec"`
-	Outcome  *record.Outcome     `json:"outcome"`
-	Ops      []history.Operation `json:"ops"`
-	Limits   WorkloadLimits      `json:"limits"`
+	Entry    string                   `json:"entry"` // which function judges it
+	Property *world.Property          `json:"property"`
+	Spec     *world.Spec              `json:"spec"`
+	Outcome  *record.Outcome          `json:"outcome"`
+	Ops      []history.Operation      `json:"ops"`
+	Limits   histories.WorkloadLimits `json:"limits"`
 }
 
 func (x *violating) judge() []Verdict {
 	switch x.Entry {
 	case "operations":
-		return []Verdict{Operations(x.Property, x.Ops)}
+		return []Verdict{histories.Operations(x.Property, x.Ops)}
 	case "workload":
-		return []Verdict{Workload(x.Property, x.Limits, x.Ops)}
+		return []Verdict{histories.Workload(x.Property, x.Limits, x.Ops)}
 	}
 	return Judge(x.Spec, x.Outcome)
 }
@@ -81,12 +82,13 @@ func violations(t *testing.T) (list []violating) {
 		Location: sdk.Location{File: "a.go", Function: "f", Line: 3}, Hits: 1, Pass: &sdk.Sighting{Node: "n", Event: 3}}}}})
 	one(world.Check{Type: world.RunningCheck}, world.Safety, &record.Outcome{Reason: record.Finished,
 		NotUp: []record.NotUp{{Node: "db", State: "ended", Why: "x"}}})
-	one(world.Check{Type: world.ProgressCheck, Failures: 3}, world.Progress, run(t, fails(3, 1, "put(a)")))
-	one(world.Check{Type: world.ProgressCheck, HangNs: 5 * second}, world.Progress, run(t, "0:get(a) 0.1:get(a)! 1:put(a) 20:put(a)!"))
+	one(world.Check{Type: world.ProgressCheck, Patience: world.Patience{Failures: 3}}, world.Progress, run(t, fails(3, 1, "put(a)")))
+	one(world.Check{Type: world.ProgressCheck,
+		Patience: world.Patience{HangNs: 5 * second}}, world.Progress, run(t, "0:get(a) 0.1:get(a)! 1:put(a) 20:put(a)!"))
 	one(world.Check{Type: world.RecoveryCheck, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}, world.Recovery,
 		run(t, "1:@a 2:@a! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end"))
 	one(world.Check{Type: world.RecoveryCheck}, world.Recovery, run(t, "1:put(a) 1.1:put(a)! 3:#5 5:heal "+fails(9, 6, "~put(a)")+"16:end"))
-	spec, _ := trio(world.Check{Type: world.Custom, While: "majority connected"}, world.Liveness)
+	spec, _ := trio(world.Check{Type: world.Custom, Tolerance: world.Tolerance{While: "majority connected"}}, world.Liveness)
 	judged(spec, checked(t, [][2]int64{{10, 30}}, "crash n3 10..30"))
 	for _, p := range []struct {
 		check world.CheckType
@@ -102,8 +104,8 @@ func violations(t *testing.T) (list []violating) {
 	} {
 		out := &record.Outcome{Reason: record.Finished, VirtualNs: 60 * second, ReadyNs: 1,
 			Probes: []record.Probe{{Property: "p", Phase: finalPhase, Event: 7, ExitCode: world.ProbeViolated, Output: p.says}}}
-		one(world.Check{Type: p.check, Query: "SELECT 1"}, world.Safety, out)
-		one(world.Check{Type: p.check, Query: "SELECT 1"}, world.Liveness, out)
+		one(world.Check{Type: p.check, Question: world.Question{Query: "SELECT 1"}}, world.Safety, out)
+		one(world.Check{Type: p.check, Question: world.Question{Query: "SELECT 1"}}, world.Liveness, out)
 	}
 	operations := func(c world.Check, text string) {
 		var ops []history.Operation
@@ -118,7 +120,9 @@ func violations(t *testing.T) (list []violating) {
 		}
 		list = append(list, violating{Entry: "operations", Property: &world.Property{Name: "p", Kind: world.Safety, Check: c}, Ops: ops})
 	}
-	object := func(model string) world.Check { return world.Check{Type: world.Linearizability, Model: model} }
+	object := func(model string) world.Check {
+		return world.Check{Type: world.Linearizability, Subject: world.Subject{Model: model}}
+	}
 	operations(object("counter"), "incr -> -1; incr -> 1")
 	operations(object("queue"), "dequeue -> a; enqueue a")
 	var together []history.Operation // all of them are under way at the same time
@@ -128,8 +132,9 @@ func violations(t *testing.T) (list []violating) {
 			Input: accesses, Output: accesses, Found: true})
 	}
 	list = append(list, violating{Entry: "operations", Ops: together, Property: &world.Property{Name: "p", Kind: world.Safety,
-		Check: world.Check{Type: world.Isolation, Model: RWRegister, Level: string(isolation.SnapshotIsolation)}}})
-	list = append(list, violating{Entry: "workload", Property: &world.Property{Name: "p", Check: world.Check{Model: LongFork}},
+		Check: world.Check{Type: world.Isolation, Subject: world.Subject{Model: histories.RWRegister, Level: string(isolation.SnapshotIsolation)}}}})
+	list = append(list, violating{Entry: "workload", Property: &world.Property{Name: "p",
+		Check: world.Check{Subject: world.Subject{Model: histories.LongFork}}},
 		Ops: []history.Operation{{Client: "c", Op: "txn", Type: history.Ok, Call: 1, Return: 2, Input: `[["r","x",null],["r","x",null]]`,
 			Output: `[["r","x",1],["r","x",2]]`}}})
 	return list
@@ -185,7 +190,7 @@ func TestIdentities(t *testing.T) {
 const envReworded = "BLOODHOUND_TEST_REWORDED"
 
 // reworded are the files whose words people read in reasons.
-var reworded = []string{"*.go", "isolation/*.go", "linear/*.go", "../model/model.go", "../world/probewords.go"}
+var reworded = []string{"*.go", "histories/*.go", "verdict/*.go", "isolation/*.go", "linear/*.go", "../model/model.go", "../world/probewords.go"}
 
 // Ids do not depend on words: this package's checks are built once more with every text for people changed in their sources, judge the same runs, and
 // give the same signatures, although no reason is the same.

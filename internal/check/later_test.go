@@ -9,7 +9,7 @@ import (
 
 // A script that gets no answer during faults has found nothing out, and no more. At the end, or if it never got one, the property is unknown.
 func TestAScriptWithoutAnAnswer(t *testing.T) {
-	p := &world.Property{Name: "p", Kind: world.Invariant, Check: world.Check{Type: world.Custom, Script: []string{"x"}}}
+	p := &world.Property{Name: "p", Kind: world.Invariant, Check: world.Check{Type: world.Custom, Question: world.Question{Script: []string{"x"}}}}
 	probe := func(phase string, code int) record.Probe {
 		return record.Probe{Property: "p", Phase: phase, ExitCode: code, StartNs: 1, EndNs: 2, Event: 7}
 	}

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -24,7 +27,7 @@ const nearest = 0.001
 // continue. It costs O(n log n) of the history.
 func Near(spec *world.Spec, out *record.Outcome, verdicts []Verdict) []coverage.Nearness {
 	n := &nearness{broken: map[string]bool{}}
-	ops, err := pair(out.History)
+	ops, err := histories.Pair(out.History)
 	if err != nil {
 		ops = nil // verdicts say why
 	}
@@ -33,24 +36,17 @@ func Near(spec *world.Spec, out *record.Outcome, verdicts []Verdict) []coverage.
 	}
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
-		switch t := p.Check.Type; {
-		case t == world.ProgressCheck:
-			n.progress(spec, p, out)
-		case t == world.RecoveryCheck:
-			n.recovery(spec, p, out)
-		case t == world.Expression || t == world.InvariantCheck:
-			n.expression(p, ops)
-		case t == world.Linearizability:
-			n.reads(p, ops)
-			n.ambiguous(p, ops)
+		if m := methodOf(p.Check.Type); m.near != nil {
+			m.near(n, spec, p, out)
+		}
+		h := histories.MethodOf(p.Check.Type)
+		if h.Near != nil {
+			h.Near(p, ops, func(measure string, sign float64, format string, args ...any) {
+				n.add(p, measure, sign, format, args...)
+			})
+		}
+		if h.Acknowledged {
 			n.harmed(spec, p, ops, &out.Ledger)
-		case t == world.Monotonic:
-			n.backward(p, ops)
-		case t == world.Durability || t == world.Isolation:
-			n.ambiguous(p, ops)
-			n.harmed(spec, p, ops, &out.Ledger)
-		case t.Probes() && p.Kind == world.Liveness:
-			n.liveness(spec, p, out)
 		}
 	}
 	for i := range out.SDK.Guidance {
@@ -85,13 +81,13 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *record.Out
 	if len(probes) == 0 {
 		return
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	longest := int64(0)
 	if p.Tolerant() {
 		if t, err := toleranceOf(spec, p, out); err == nil {
 			longest = t.gap(probes, t.endpoint(spec, p.Check.Endpoint))
 			n.add(p, "longest recovery", float64(longest)/float64(timeout), "the check failed for %s of %s while %s",
-				seconds(longest), seconds(timeout), t.what)
+				verdict.Seconds(longest), verdict.Seconds(timeout), t.what)
 		}
 		return
 	}
@@ -104,7 +100,7 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *record.Out
 			longest = max(longest, min(w.last.EndNs, w.endNs, out.VirtualNs)-w.fromNs)
 		}
 	}
-	n.add(p, "longest recovery", float64(longest)/float64(timeout), "longest recovery %s of %s", seconds(longest), seconds(timeout))
+	n.add(p, "longest recovery", float64(longest)/float64(timeout), "longest recovery %s of %s", verdict.Seconds(longest), verdict.Seconds(timeout))
 }
 
 // undisturbed are the times after the start and after each heal in which a property may come true: until its timeout is over, or
@@ -157,7 +153,7 @@ func (n *nearness) progress(spec *world.Spec, p *world.Property, out *record.Out
 			}
 		}
 		n.add(p, "longest under way", float64(longest)/float64(c.HangNs), "%s under way for %s of %s", cmp.Or(who, "nothing"),
-			seconds(longest), seconds(c.HangNs))
+			verdict.Seconds(longest), verdict.Seconds(c.HangNs))
 	}
 }
 
@@ -167,7 +163,7 @@ func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *record.Out
 	if err != nil {
 		return
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	longest, who := int64(0), ""
 	for _, w := range undisturbed(out, timeout) {
 		for _, g := range tried(p, attempts, w.fromNs, w.endNs) {
@@ -197,139 +193,7 @@ func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *record.Out
 		}
 	}
 	n.add(p, "longest recovery", float64(longest)/float64(timeout), "%s worked again %s after a heal, of %s",
-		cmp.Or(who, "everything"), seconds(longest), seconds(timeout))
-}
-
-// concurrent calls each for every read, in the order of their calls, with the other operations of its key that were under way as
-// it was called.
-func concurrent(ops []history.Operation, isRead func(*history.Operation) bool, each func(read *history.Operation, others []*history.Operation)) {
-	order := make([]*history.Operation, len(ops))
-	for i := range ops {
-		order[i] = &ops[i]
-	}
-	slices.SortFunc(order, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	active := map[string][]*history.Operation{}
-	for _, o := range order {
-		others := slices.DeleteFunc(active[o.Key], func(w *history.Operation) bool { return w.Return < o.Call })
-		if isRead(o) {
-			each(o, others)
-		}
-		if o.Type == history.Ok { // what is not known to have taken effect makes nothing stale
-			others = append(others, o)
-		}
-		active[o.Key] = others
-	}
-}
-
-// passed is how much of an operation had passed, from 0 to 1, when another one was called.
-func passed(under, called *history.Operation) float64 {
-	whole := under.ReturnTimeNs - under.CallTimeNs
-	if whole <= 0 {
-		return 0
-	}
-	return float64(called.CallTimeNs-under.CallTimeNs) / float64(whole)
-}
-
-// reads is how close a read came to being stale: what part of a write's time had passed when a read was called that returned
-// what the write has replaced. Had the read been called after the write returned, the history would not be linearizable.
-func (n *nearness) reads(p *world.Property, ops []history.Operation) {
-	if !isRegister(p.Check.Model) {
-		return
-	}
-	type value struct {
-		key, text string
-		found     bool
-	}
-	writers := map[value][]*history.Operation{}
-	for i := range ops {
-		o := &ops[i]
-		switch k := changeOf(o); {
-		case o.Type == history.Fail:
-		case k == cas && o.NoInput:
-			v := value{key: o.Key}
-			writers[v] = append(writers[v], o)
-		case k == write || k == cas:
-			v := value{o.Key, o.Input, true}
-			writers[v] = append(writers[v], o)
-		case k == remove:
-			v := value{key: o.Key}
-			writers[v] = append(writers[v], o)
-		}
-	}
-	most, text, looks := 0.0, "no read returned what was being replaced", 0
-	isRead := func(o *history.Operation) bool { return kindOf(o.Op) == read && o.Type == history.Ok }
-	concurrent(ops, isRead, func(r *history.Operation, others []*history.Operation) {
-		looks++
-		v := value{r.Key, r.Output, r.Found || r.Output != ""}
-		if !v.found {
-			v.text = ""
-		}
-		written := uint64(0) // the latest return of a write of this value; 0 is that of the beginning
-		for _, w := range writers[v] {
-			if w.Call < r.Return {
-				written = max(written, w.Return)
-			}
-		}
-		for _, w := range others {
-			if k := kindOf(w.Op); k != write && k != remove && k != cas || w.Call < written || k == cas && w.Output == "false" {
-				continue
-			}
-			if s := passed(w, r); s > most {
-				most, text = s, fmt.Sprintf("%s of key %q was called after %.0f %% of the time of a %s, whose value it does not have", r.Op, r.Key, 100*s, w.Op)
-			}
-		}
-	})
-	if looks > 0 {
-		n.add(p, "stale reads", most, "%s", text)
-	}
-}
-
-// backward is how close a read of a monotonic value came to going back: what part of another read's time had passed when it was
-// called, if it returned less.
-func (n *nearness) backward(p *world.Property, ops []history.Operation) {
-	looks := func(o *history.Operation) bool {
-		return o.Type == history.Ok && (len(p.Check.Operations) == 0 && history.IsRead(o.Op) ||
-			slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, o.Op) }))
-	}
-	ops = slices.DeleteFunc(slices.Clone(ops), func(o history.Operation) bool { return !looks(&o) })
-	most, text := 0.0, "no read returned less than one that it overlapped"
-	concurrent(ops, looks, func(r *history.Operation, others []*history.Operation) {
-		mine, ok := decimal(r.Output)
-		for _, o := range others {
-			theirs, told := decimal(o.Output)
-			if !told || ok && mine.Cmp(theirs) >= 0 {
-				continue
-			}
-			if s := passed(o, r); s > most {
-				most, text = s, fmt.Sprintf("%s of key %q returned %s, called after %.0f %% of the time of one that returned %s",
-					r.Op, r.Key, valueOf(*r), 100*s, o.Output)
-			}
-		}
-	})
-	if len(ops) > 0 {
-		n.add(p, "going back", most, "%s", text)
-	}
-}
-
-// ambiguous counts the changes whose outcome is unknown and that a later operation of their key had to take into account. Their
-// sign is n/(n+8): it separates few from none better than many from more.
-func (n *nearness) ambiguous(p *world.Property, ops []history.Operation) {
-	if len(ops) == 0 {
-		return
-	}
-	last := map[string]uint64{} // the latest return of a read, by key
-	for i := range ops {
-		if o := &ops[i]; o.Type == history.Ok && history.IsRead(o.Op) {
-			last[o.Key] = max(last[o.Key], o.Return)
-		}
-	}
-	count := 0
-	for i := range ops {
-		if o := &ops[i]; o.Type == history.Info && !history.IsRead(o.Op) && o.Call < last[o.Key] {
-			count++
-		}
-	}
-	n.add(p, "changes without an answer", float64(count)/float64(count+8), "%d changes of unknown outcome, read later", count)
+		cmp.Or(who, "everything"), verdict.Seconds(longest), verdict.Seconds(timeout))
 }
 
 // goneNs is how long before a crash an acknowledged change is half as near as one that is acknowledged right before it.
@@ -383,7 +247,8 @@ func (n *nearness) harmed(spec *world.Spec, p *world.Property, ops []history.Ope
 		if soonest == math.MaxInt64 {
 			n.add(p, "lost with its node", 0, "no node was killed after it had acknowledged a change")
 		} else {
-			n.add(p, "lost with its node", goneNs/(goneNs+float64(soonest)), "a node was killed %s after it had acknowledged a change", seconds(soonest))
+			n.add(p, "lost with its node", goneNs/(goneNs+float64(soonest)), "a node was killed %s after it had acknowledged a change",
+				verdict.Seconds(soonest))
 		}
 	}
 	if spec.Faults.Injects(fault.Partition) {

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/historytest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -28,8 +29,8 @@ func distanceOf(p world.Property, out *record.Outcome, measure string, verdicts 
 }
 
 func TestNearOfProgressAndRecovery(t *testing.T) {
-	row := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Failures: 5}}
-	hang := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, HangNs: 10e9}}
+	row := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Patience: world.Patience{Failures: 5}}}
+	hang := world.Property{Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Patience: world.Patience{HangNs: 10e9}}}
 	again := world.Property{Kind: world.Recovery, TimeoutNs: 10e9, Check: world.Check{Type: world.RecoveryCheck}}
 	for _, c := range []struct {
 		name    string
@@ -97,7 +98,7 @@ func TestNearOfHistories(t *testing.T) {
 		{"grows", "a:get a!1 a:get a!2", "going back", grows, 1},
 		{"less at the same time", "a:get c:get(x) c!1 b:get a!2 b!1", "going back", grows, 0.25},
 	} {
-		if got := distanceOf(c.p, &record.Outcome{History: events(t, c.short)}, c.measure); got != c.want {
+		if got := distanceOf(c.p, &record.Outcome{History: historytest.Events(t, c.short)}, c.measure); got != c.want {
 			t.Errorf("%s: distance %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -108,7 +109,8 @@ func TestNearOfOperationsAndInjections(t *testing.T) {
 		return []history.Event{{Number: uint64(from), TimeNs: from * 1e6, Client: op, Type: history.Invoke, Op: op, Key: "k", Input: "1", Node: node},
 			{Number: uint64(to), TimeNs: to * 1e6, Client: op, Type: history.Ok, Op: op, Key: "k", Output: "1", Node: node}}
 	}
-	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1}, {Kind: "partition", RatePPM: 1}}},
+	spec := &world.Spec{Faults: world.Faults{Enabled: true,
+		Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1}, {Kind: "partition", RatePPM: 1}}},
 		Properties: []world.Property{{Name: "p", Check: world.Check{Type: world.Durability}}}}
 	injection := func(kind world.FaultKind, target string, from, to int64) fault.Injection {
 		return fault.Injection{Kind: kind, Target: target, StartNs: from * 1e6, EndNs: to * 1e6}
@@ -162,8 +164,8 @@ func TestNearOfExpressions(t *testing.T) {
 		{`all(ops, .type == "ok")`, none},
 		{`all(ops, count(ops, .op == "put") < 5)`, none},
 	} {
-		p := world.Property{Check: world.Check{Type: world.Expression, Condition: c.cond}}
-		got, want := distanceOf(p, &record.Outcome{History: events(t, "a:put=1 a! b:get b!1")}, "slack"), c.slack
+		p := world.Property{Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: c.cond}}}
+		got, want := distanceOf(p, &record.Outcome{History: historytest.Events(t, "a:put=1 a! b:get b!1")}, "slack"), c.slack
 		if want == none {
 			want = -1
 		}

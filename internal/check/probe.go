@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
-
-// defaultTimeoutNs is the time that a liveness property without a timeout has after each heal.
-const defaultTimeoutNs = 30_000_000_000
 
 // finalPhase is when all faults are over and the world has settled.
 const finalPhase = "final"
@@ -33,9 +32,7 @@ var (
 // said is what a probe says for causes: the first line of a user's program or function; of the probes that come with Bloodhound, whose
 // words are Bloodhound's own, their codes.
 func said(p *world.Property, q *record.Probe) []string {
-	switch p.Check.Type {
-	case world.HTTPCheck, world.RedisCheck, world.SQLCheck, world.Agreement:
-	default:
+	if !p.Check.Type.Kind().Words {
 		if q.Cause != nil {
 			return append([]string{string(q.Cause.Code)}, q.Cause.Fields...)
 		}
@@ -70,7 +67,7 @@ func probesOf(p *world.Property, out *record.Outcome) []record.Probe {
 // promise of this kind, so such probes do not count, except in the final phase, when servers must answer again: without
 // a look at what the chaos has left behind, nothing holds.
 func safe(p *world.Property, out *record.Outcome) Verdict {
-	v := verdict(p)
+	v := verdict.New(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
 	answered, silent := 0, 0
@@ -87,13 +84,13 @@ func safe(p *world.Property, out *record.Outcome) Verdict {
 			broken++
 			if broken == 1 {
 				// The event is also the one of its end.
-				v.violate(q.Event, q.EndNs, probeFailed.Of(said(p, q)...).Say("the check failed: %s", firstLine(q.Output)))
+				v.Violate(q.Event, q.EndNs, probeFailed.Of(said(p, q)...).Say("the check failed: %s", firstLine(q.Output)))
 			}
-			if p.Check.Type == world.Agreement { // the report shows what each node said below what is wrong with the answers
+			if p.Check.Type.Kind().AsksNodes { // the report shows what each node said below what is wrong with the answers
 				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
 			} else if broken == 1 {
 				v.Evidence = append(v.Evidence, inFull(q)...)
-			} else if broken <= maxEvidence {
+			} else if broken <= verdict.MaxEvidence {
 				v.Evidence = append(v.Evidence, sentence(q))
 			}
 		case unanswered(p, q) && q.Phase != finalPhase:
@@ -133,14 +130,14 @@ func unanswered(p *world.Property, q *record.Probe) bool {
 // Where the next fault begins first, that heal promises nothing. What was never healed proves nothing of heals, so the start
 // alone is enough only where there was no heal. Any exit code but 0 means "not yet", unless no probe could be executed at all.
 func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
-	v := verdict(p)
+	v := verdict.New(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
 	if len(probes) == 0 {
 		v.Reason = "the check never ran"
 		return v
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	begin := out.ReadyNs
 	if begin == 0 && len(out.Heals) == 0 {
 		begin = probes[0].StartNs
@@ -161,17 +158,17 @@ func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 				proven++
 			}
 		case disturbed:
-			excused = fmt.Sprintf("after each heal the next fault began within %s, before the check succeeded", seconds(timeout))
+			excused = fmt.Sprintf("after each heal the next fault began within %s, before the check succeeded", verdict.Seconds(timeout))
 		case hang != nil && hang.StartNs <= w.endNs:
 			unsure = hangs(hang)
 		case out.VirtualNs < w.endNs:
-			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", seconds(out.VirtualNs-w.fromNs), w.the(),
-				seconds(w.fromNs), seconds(timeout))
+			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", verdict.Seconds(out.VirtualNs-w.fromNs), w.the(),
+				verdict.Seconds(w.fromNs), verdict.Seconds(timeout))
 		case w.count == 0 && slices.ContainsFunc(probes, func(q record.Probe) bool { return q.StartNs < w.fromNs && q.EndNs >= w.fromNs }):
 			unsure = fmt.Sprintf("a run of the check was under way at %s, and no other began within %s after %s; let it give up sooner, or raise the timeout",
-				seconds(w.fromNs), seconds(timeout), w.the())
+				verdict.Seconds(w.fromNs), verdict.Seconds(timeout), w.the())
 		case w.count == 0:
-			unsure = fmt.Sprintf("the check never ran within %s after %s at %s", seconds(timeout), w.the(), seconds(w.fromNs))
+			unsure = fmt.Sprintf("the check never ran within %s after %s at %s", verdict.Seconds(timeout), w.the(), verdict.Seconds(w.fromNs))
 		case !complete:
 			unsure = "the ledger does not list all faults, so it is unknown whether the heals lasted"
 		case w.ran == 0:
@@ -183,10 +180,10 @@ func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 			if !w.heal {
 				what = "the start: setup was over"
 			}
-			v.violate(w.last.Event, w.endNs, probeLate.Of(append([]string{w.code}, said(p, w.last)...)...).
-				Say("not within %s after %s: %s", seconds(timeout), w.name, firstLine(w.last.Output)))
-			v.Evidence = []string{fmt.Sprintf("%s %s", seconds(w.fromNs), what),
-				fmt.Sprintf("%d probes failed until %s, the last one:", w.count, seconds(w.endNs)), sentence(w.last)}
+			v.Violate(w.last.Event, w.endNs, probeLate.Of(append([]string{w.code}, said(p, w.last)...)...).
+				Say("not within %s after %s: %s", verdict.Seconds(timeout), w.name, firstLine(w.last.Output)))
+			v.Evidence = []string{fmt.Sprintf("%s %s", verdict.Seconds(w.fromNs), what),
+				fmt.Sprintf("%d probes failed until %s, the last one:", w.count, verdict.Seconds(w.endNs)), sentence(w.last)}
 			return v
 		}
 	}
@@ -210,7 +207,7 @@ func hung(probes []record.Probe) *record.Probe {
 }
 
 func hangs(q *record.Probe) string {
-	return fmt.Sprintf("the check itself hung at %s (event %d) in phase %s and was not run again: %s", seconds(q.StartNs),
+	return fmt.Sprintf("the check itself hung at %s (event %d) in phase %s and was not run again: %s", verdict.Seconds(q.StartNs),
 		q.Event, q.Phase, firstLine(q.Output))
 }
 
@@ -246,7 +243,7 @@ func (w *window) missed(p *world.Property, probes []record.Probe) bool {
 // tooRare is why a window with such a gap proves nothing.
 func (w *window) tooRare() string {
 	return fmt.Sprintf("the check failed last at %s, %s before the timeout ended, and succeeded the next time; lower its interval, or raise the timeout",
-		seconds(w.last.StartNs), seconds(w.endNs-w.last.StartNs))
+		verdict.Seconds(w.last.StartNs), verdict.Seconds(w.endNs-w.last.StartNs))
 }
 
 func (w *window) the() string {
@@ -271,14 +268,6 @@ func windowsOf(start int64, heals []int64, timeout int64) []window {
 		list = append(list, window{name: "a heal", code: "heal", heal: true, fromNs: heal, endNs: heal + timeout})
 	}
 	return list
-}
-
-// timeoutOf is the time that a property has after the start and after each heal.
-func timeoutOf(p *world.Property) int64 {
-	if p.TimeoutNs <= 0 {
-		return defaultTimeoutNs
-	}
-	return p.TimeoutNs
 }
 
 func (w *window) fill(probes []record.Probe) {
@@ -328,7 +317,7 @@ func inFull(q *record.Probe) []string {
 }
 
 func when(q *record.Probe) string {
-	return fmt.Sprintf("%s (event %d) in phase %s: exit code %d", seconds(q.StartNs), q.Event, q.Phase, q.ExitCode)
+	return fmt.Sprintf("%s (event %d) in phase %s: exit code %d", verdict.Seconds(q.StartNs), q.Event, q.Phase, q.ExitCode)
 }
 
 func sentence(q *record.Probe) string {

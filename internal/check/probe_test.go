@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -30,5 +32,23 @@ func TestATimeoutShorterThanTheInterval(t *testing.T) {
 		if v.Status != c.want {
 			t.Errorf("%s: %s %s, want %s", c.name, v.Status, v.Reason, c.want)
 		}
+	}
+}
+
+// The first violation is reported with all lines of its output, as long as they are not too many.
+func TestLinesOfAProbe(t *testing.T) {
+	state := "no step of the model\nin the state\n/\\ a = 1\n/\\ b = " + strings.Repeat("x", 2*maxOutputShown)
+	out := &record.Outcome{Probes: []record.Probe{{Property: "p", Phase: "chaos", Event: 7, ExitCode: world.ProbeViolated, Output: state + "\n"},
+		{Property: "p", Phase: finalPhase, Event: 9, ExitCode: world.ProbeViolated, Output: "again"}}}
+	p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Custom}}
+	want := []string{"0.000000 s (event 7) in phase chaos: exit code 1: no step of the model", "  in the state", `  /\ a = 1`,
+		"  " + state[strings.Index(state, `/\ b`):],
+		"0.000000 s (event 9) in phase final: exit code 1: again"}
+	if v := safe(p, out); v.Reason != "the check failed: no step of the model" || !slices.Equal(v.Evidence, want) {
+		t.Errorf("%s\n%s", v.Reason, strings.Join(v.Evidence, "\n"))
+	}
+	out.Probes[0].Output = strings.Repeat("line\n", 100)
+	if v := safe(p, out); len(v.Evidence) != 1+maxLinesShown+1+1 || v.Evidence[1+maxLinesShown] != "  ... and 69 more lines" {
+		t.Errorf("%d lines: %q", len(v.Evidence), v.Evidence)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -52,42 +55,42 @@ func (s *streak) evidence() []string {
 // by failing. Where drivers broke down, abandonedNs is when the last one was over; otherwise it is 0. A history alone has no
 // Spec.
 func progressing(spec *world.Spec, p *world.Property, out *record.Outcome, abandonedNs int64) Verdict {
-	v := verdict(p)
+	v := verdict.New(p)
 	attempts, jobs, err := attemptsOf(p, out, abandonedNs)
 	if err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
 	c := &p.Check
 	allowed, without, err := allowanceOf(spec, p, out)
 	if err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
-	missing := unseen(c.Operations, invoked(out.History))
+	missing := histories.Unseen(c.Operations, invoked(out.History))
 	stuck, when := longHang(c, allowed, attempts, without)
 	row, at, doubt := longRow(c, allowed, attempts, without)
 	switch {
 	case row != nil && (stuck == nil || at <= when):
-		v.violate(row.event, at, row.Claim)
+		v.Violate(row.event, at, row.Claim)
 		v.Evidence = row.evidence
 		return v
 	case stuck != nil:
-		v.violate(stuck.event, when, stuck.Claim)
+		v.Violate(stuck.event, when, stuck.Claim)
 		v.Evidence = stuck.evidence
 		return v
 	case missing != "":
-		return unknown(p, "%s", missing)
+		return verdict.Undecided(p, "%s", missing)
 	case len(attempts) == 0 && c.Jobs.Start != "":
-		return idle(p, "neither an operation nor a job was seen")
+		return verdict.Idle(p, "neither an operation nor a job was seen")
 	case len(attempts) == 0:
-		return idle(p, "no operation was reported")
+		return verdict.Idle(p, "no operation was reported")
 	case c.Jobs.Start != "" && jobs == 0:
-		return unknown(p, "no job was seen: no line of a program matched the patterns")
+		return verdict.Undecided(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return unknown(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
+		return verdict.Undecided(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case doubt != "":
-		return unknown(p, "%s", doubt)
+		return verdict.Undecided(p, "%s", doubt)
 	case c.HangNs > 0 && !couldHang(c, allowed, attempts, out.VirtualNs):
-		return idle(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without.words)
+		return verdict.Idle(p, "no operation was in flight for %s%s: none could be found to hang", verdict.Seconds(c.HangNs), without.words)
 	}
 	v.Status = Holds
 	if lasted, _ := faulty(&out.Ledger, 0); p.Tolerant() {
@@ -220,7 +223,8 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without circ
 		if r.count < c.Failures {
 			return true
 		}
-		c := failsAlways.Of(s.code(), without.code).Say("%s failed %d times in a row%s, from %s on", s, r.count, without.words, seconds(r.first[0].fromNs))
+		c := failsAlways.Of(s.code(), without.code).Say("%s failed %d times in a row%s, from %s on", s, r.count, without.words,
+			verdict.Seconds(r.first[0].fromNs))
 		found = &finding{c, a.event, r.evidence()}
 		when = a.toNs
 		return false
@@ -282,7 +286,7 @@ func longHang(c *world.Check, allowed allowance, attempts []attempt, without cir
 			if at := s.fromNs + c.HangNs; found == nil || at < when {
 				when = at
 				c := hangsOn.Of(a.code(), without.code).Say("%s was under way for %s%s, from %s on", a.subject(),
-					seconds(s.toNs-s.fromNs), without.words, seconds(s.fromNs))
+					verdict.Seconds(s.toNs-s.fromNs), without.words, verdict.Seconds(s.fromNs))
 				found = &finding{c, a.event, []string{a.String()}}
 			}
 			break

@@ -83,9 +83,9 @@ func TestProgress(t *testing.T) {
 		}
 		return b.String() + "120:end"
 	}
-	row := world.Check{Failures: 3}
-	hang := world.Check{HangNs: 5e9}
-	jobs := world.Check{Failures: 3, HangNs: 10e9, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
+	row := world.Check{Patience: world.Patience{Failures: 3}}
+	hang := world.Check{Patience: world.Patience{HangNs: 5e9}}
+	jobs := world.Check{Patience: world.Patience{Failures: 3, HangNs: 10e9}, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
 	with := func(c world.Check, change func(*world.Check)) world.Check { change(&c); return c }
 	const enough = "0:get(z) 0.01:get(z)! 0.02:get(z) 0.03:get(z)! 0.04:get(z) 0.05:get(z)! " // to see three failures in a row
 	const later = "20:get(z) 20.01:get(z)! 20.02:get(z) 20.03:get(z)! 20.04:get(z) 20.05:get(z)! "
@@ -206,7 +206,8 @@ func TestRecoveryOfMistakes(t *testing.T) {
 				e.Error = c.failure
 			}
 		}
-		v := judge(&world.Spec{}, &world.Property{Name: "p", Kind: world.Recovery, TimeoutNs: 10e9, Check: world.Check{Type: world.RecoveryCheck}}, out)
+		v := judge(&world.Spec{}, &world.Property{Name: "p", Kind: world.Recovery, TimeoutNs: 10e9,
+			Check: world.Check{Type: world.RecoveryCheck}}, out)
 		if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {
 			t.Errorf("%s, %q: %s: %s\nwant %s: %s", c.text, c.failure, v.Status, v.Reason, c.want, c.reason)
 		}
@@ -248,7 +249,7 @@ func TestRecovery(t *testing.T) {
 			"12:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, Holds, ""},
 		{"not from the start on", fails(12, 1, "put(a)") + "13:#14 14:heal 15:~put(a) 15.1:~put(a)! 40:end", kinds, Violated, "after the start"},
 		{"a name that nobody has", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end",
-			world.Check{Operations: []string{"put", "gets"}}, Unknown, `no operation "gets" was seen; there were get, put`},
+			world.Check{Subject: world.Subject{Operations: []string{"put", "gets"}}}, Unknown, `no operation "gets" was seen; there were get, put`},
 		{"a client of the user's goes on", before + "6:put(a) 6.1:put(a)! 7:get(a) 7.1:get(a)! 16:end", kinds, Holds, ""},
 
 		{"a job ends", "1:@a 3:#5 5:heal 7:@a! 16:end", job, Holds, ""},
@@ -312,7 +313,7 @@ func TestTimesBetweenFaults(t *testing.T) {
 
 // A history from a file may lack times, or have them in another order than its events.
 func TestProgressWithoutTimes(t *testing.T) {
-	p := &world.Property{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, HangNs: 1e9}}
+	p := &world.Property{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Patience: world.Patience{HangNs: 1e9}}}
 	for text, want := range map[string]string{
 		"0:put(a) 9:put(a)! 10:get(a) 11:get(a)!": "was under way for 9",
 		"5:put(a) 0:put(a)! 9:get(b) 9.1:get(b)!": "the time goes back at event 2",

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -56,10 +59,10 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	attempts, jobs, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
 	if err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
 	attempts, never := withoutNeverWorked(attempts, out)
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	windows := windowsOf(out.ReadyNs, out.Heals, timeout)
 	doubt := ""
 	for i, w := range windows {
@@ -84,23 +87,23 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 		}
 		withstood = v.Withstood
 	}
-	missing := unseen(p.Check.Operations, invoked(out.History))
+	missing := histories.Unseen(p.Check.Operations, invoked(out.History))
 	switch {
 	case missing != "":
-		return unknown(p, "%s", missing)
+		return verdict.Undecided(p, "%s", missing)
 	case len(out.Heals) == 0:
-		return idle(p, "there was no heal")
+		return verdict.Idle(p, "there was no heal")
 	case p.Check.Jobs.Start != "" && jobs == 0:
-		return unknown(p, "no job was seen: no line of a program matched the patterns")
+		return verdict.Undecided(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return unknown(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
+		return verdict.Undecided(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case never != "":
-		return unknown(p, "%s, so there was nothing to recover; look at the errors of the first ones, and at what the workload sends",
+		return verdict.Undecided(p, "%s, so there was nothing to recover; look at the errors of the first ones, and at what the workload sends",
 			never)
 	case doubt != "":
-		return unknown(p, "%s", doubt)
+		return verdict.Undecided(p, "%s", doubt)
 	}
-	v := verdict(p)
+	v := verdict.New(p)
 	v.Status, v.Withstood = Holds, withstood
 	return v
 }
@@ -186,12 +189,12 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 	t, err := toleranceOf(spec, p, out)
 	switch {
 	case err != nil:
-		return unknown(p, "%v", err), false
+		return verdict.Undecided(p, "%v", err), false
 	case !t.complete:
-		return unknown(p, "the ledger does not list all faults, so it is unknown when %s", t.what), false
+		return verdict.Undecided(p, "the ledger does not list all faults, so it is unknown when %s", t.what), false
 	}
-	timeout := timeoutOf(p)
-	v = verdict(p)
+	timeout := p.Timeout()
+	v = verdict.New(p)
 	lasted, _ := faulty(&out.Ledger, 0)
 	for _, s := range t.times(out.ReadyNs, out.VirtualNs, nil) {
 		w := window{name: "a moment from which on " + t.what, code: t.code, fromNs: s.fromNs, endNs: s.fromNs + timeout}
@@ -227,20 +230,20 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 		}
 	}
 	if !ok {
-		return idle(p, "there was no period of %s throughout which %s", seconds(timeout), t.what), false
+		return verdict.Idle(p, "there was no period of %s throughout which %s", verdict.Seconds(timeout), t.what), false
 	}
 	return v, true
 }
 
 // unrecovered is the violation by a thing that does not work again within a window.
 func (g *again) unrecovered(p *world.Property, w window) Verdict {
-	v := verdict(p)
-	timeout := seconds(w.endNs - w.fromNs)
-	c := notRecovered.Of(g.code, w.code).Say("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), seconds(w.fromNs))
+	v := verdict.New(p)
+	timeout := verdict.Seconds(w.endNs - w.fromNs)
+	c := notRecovered.Of(g.code, w.code).Say("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), verdict.Seconds(w.fromNs))
 	if g.lost != "" {
 		c = notAgain.Of(g.code, w.code).Say("%s: %s", c.Words, g.lost)
 	}
-	v.violate(0, w.endNs, c)
+	v.Violate(0, w.endNs, c)
 	v.Evidence = append(v.Evidence, fmt.Sprintf("%d tries within %s after %s", len(g.tries), timeout, w.the()))
 	for k := range g.tries {
 		if k < maxStreakShown || k == len(g.tries)-1 {
@@ -289,7 +292,7 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 		add(of("every "+a.kind, "every/"+a.kind), a)
 		if a.key != "" {
 			add(of(fmt.Sprintf("key %q", a.key), "key"), a)
-			if isRecovery(a.client) {
+			if world.IsRecovery(a.client) {
 				add(of(fmt.Sprintf("%s of key %q", a.kind, a.key), a.kind+"/key"), a)
 			}
 		}
@@ -307,9 +310,6 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 	return list
 }
 
-// isRecovery separates the clients that try everything again after the last heal from those of the workload.
-func isRecovery(client string) bool { return strings.Contains(client, world.RecoveryClients) }
-
 // unproven says what was not seen to work after the last heal, or nothing.
 func unproven(things []*again, attempts []attempt, w window, complete bool) string {
 	byName := map[string]*again{}
@@ -326,17 +326,17 @@ func unproven(things []*again, attempts []attempt, w window, complete bool) stri
 		g := byName["every "+a.kind]
 		switch {
 		case g == nil && a.kind == jobKind:
-			return fmt.Sprintf("no job was under way after the last heal at %s", seconds(w.fromNs))
+			return fmt.Sprintf("no job was under way after the last heal at %s", verdict.Seconds(w.fromNs))
 		case g == nil:
 			return fmt.Sprintf("no %s was tried after the last heal at %s; a command driver must go on for %s after the faults: "+
 				"set faults.stop so much before its end",
-				a.kind, seconds(w.fromNs), seconds(w.endNs-w.fromNs))
+				a.kind, verdict.Seconds(w.fromNs), verdict.Seconds(w.endNs-w.fromNs))
 		case !g.done:
 			return undecided(g, w, complete)
 		}
 	}
 	for _, g := range things {
-		if g.done || !strings.HasPrefix(g.name, "job ") && !slices.ContainsFunc(g.tries, func(a attempt) bool { return isRecovery(a.client) }) {
+		if g.done || !strings.HasPrefix(g.name, "job ") && !slices.ContainsFunc(g.tries, func(a attempt) bool { return world.IsRecovery(a.client) }) {
 			continue
 		}
 		young := !slices.ContainsFunc(g.tries, func(a attempt) bool { return a.fromNs <= w.fromNs+(w.endNs-w.fromNs)/2 })
@@ -347,7 +347,7 @@ func unproven(things []*again, attempts []attempt, w window, complete bool) stri
 		return undecided(g, w, complete)
 	}
 	if keyed && keys == 0 {
-		return fmt.Sprintf("no key was seen to work after the last heal at %s", seconds(w.fromNs))
+		return fmt.Sprintf("no key was seen to work after the last heal at %s", verdict.Seconds(w.fromNs))
 	}
 	if len(attempts) == 0 {
 		return "neither an operation nor a job was seen"
@@ -360,5 +360,5 @@ func undecided(g *again, w window, complete bool) string {
 	if !complete {
 		why = "the ledger does not list all faults, so it is unknown whether the heal lasted"
 	}
-	return fmt.Sprintf("%s did not succeed after the last heal at %s, but %s", g.name, seconds(w.fromNs), why)
+	return fmt.Sprintf("%s did not succeed after the last heal at %s, but %s", g.name, verdict.Seconds(w.fromNs), why)
 }

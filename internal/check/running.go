@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -10,11 +11,11 @@ var notUp = failure.Declare("running/not-up") // the node, and why
 
 // running judges that every server ran in the end, and that its healthcheck had succeeded since its last start.
 func running(p *world.Property, out *record.Outcome) Verdict {
-	v := verdict(p)
+	v := verdict.New(p)
 	v.Status = Holds
 	for i, n := range out.NotUp {
 		if i == 0 {
-			v.violate(out.Events, out.VirtualNs, notUp.Of(n.Node, n.State).Say("%s does not run in the end: %s", n.Node, n.Why))
+			v.Violate(out.Events, out.VirtualNs, notUp.Of(n.Node, n.State).Say("%s does not run in the end: %s", n.Node, n.Why))
 		}
 		v.Evidence = append(v.Evidence, n.Node+": "+n.Why)
 	}

@@ -11,9 +11,10 @@ import (
 // A run of less than its full length gives no verdict where its length could be the reason, and where it did too little its verdict does not count.
 func TestShortRuns(t *testing.T) {
 	spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "http"}}, Properties: []world.Property{
-		{Name: "many", Kind: world.Safety, Check: world.Check{Type: world.Expression, Condition: "len(ops) > 100"}},
-		{Name: "few", Kind: world.Safety, Check: world.Check{Type: world.Expression, Condition: "len(ops) < 100"}},
-		{Name: "linearizable", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}},
+		{Name: "many", Kind: world.Safety, Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: "len(ops) > 100"}}},
+		{Name: "few", Kind: world.Safety, Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: "len(ops) < 100"}}},
+		{Name: "linearizable", Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+			Subject: world.Subject{Operations: []string{"put", "get"}}}},
 		{Name: "kept", Kind: world.Safety, Check: world.Check{Type: world.Durability}},
 	}}
 	op := func(n uint64, kind, in, out string) []history.Event {

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
+
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -377,7 +380,7 @@ var failedMeanwhile = failure.Declare("liveness/failed-meanwhile")
 // withstands judges that a property of liveness holds again and again while the condition is true: in no time of the timeout
 // throughout which it was true did all probes fail.
 func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
-	v := verdict(p)
+	v := verdict.New(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
 	if len(probes) == 0 {
@@ -386,9 +389,9 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 	}
 	t, err := toleranceOf(spec, p, out)
 	if err != nil {
-		return unknown(p, "%v", err)
+		return verdict.Undecided(p, "%v", err)
 	}
-	timeout := timeoutOf(p)
+	timeout := p.Timeout()
 	must := t.endpoint(spec, p.Check.Endpoint)
 	last := probes[len(probes)-1].EndNs
 	begins := append([]int64{out.ReadyNs}, t.ends...)
@@ -419,17 +422,18 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 		case !t.complete:
 			unsure = "the ledger does not list all faults, so it is unknown during which faults the check failed"
 		case w.count == 0:
-			unsure = fmt.Sprintf("no run of the check began and ended from %s to %s; let it give up sooner, or raise the timeout", seconds(from), seconds(to))
+			unsure = fmt.Sprintf("no run of the check began and ended from %s to %s; let it give up sooner, or raise the timeout",
+				verdict.Seconds(from), verdict.Seconds(to))
 		case w.ran == 0:
 			unsure = "the check itself failed: " + sentence(w.last)
 		case w.last.StartNs < from+timeout/2:
 			unsure = fmt.Sprintf("the check ran too rarely from %s to %s; let it give up sooner, lower its interval, or raise the timeout",
-				seconds(from), seconds(to))
+				verdict.Seconds(from), verdict.Seconds(to))
 		case w.missed(p, probes):
 			unsure = w.tooRare()
 		default:
-			v.violate(w.last.Event, w.last.EndNs, failedMeanwhile.Of(append([]string{t.code}, said(p, w.last)...)...).
-				Say("did not hold for %s although %s: %s", seconds(timeout), t.what, firstLine(w.last.Output)))
+			v.Violate(w.last.Event, w.last.EndNs, failedMeanwhile.Of(append([]string{t.code}, said(p, w.last)...)...).
+				Say("did not hold for %s although %s: %s", verdict.Seconds(timeout), t.what, firstLine(w.last.Output)))
 			v.Evidence = append(t.evidence(members, from, to, out), fmt.Sprintf("%d probes failed in that time, the last one:", w.count), sentence(w.last))
 			return v
 		}
@@ -441,7 +445,7 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 	case unsure != "":
 		v.Reason = unsure
 	case proven == 0:
-		v.Idle, v.Reason = true, fmt.Sprintf("there was no period of %s throughout which %s", seconds(timeout), t.what)
+		v.Idle, v.Reason = true, fmt.Sprintf("there was no period of %s throughout which %s", verdict.Seconds(timeout), t.what)
 	default:
 		v.Status = Holds
 	}
@@ -510,7 +514,7 @@ func lookedAt(probes []record.Probe, from, to int64) window {
 
 // evidence says which nodes were connected, and which faults lasted meanwhile.
 func (t *tolerance) evidence(members []int, from, to int64, out *record.Outcome) (lines []string) {
-	line := fmt.Sprintf("from %s to %s: ", seconds(from), seconds(to))
+	line := fmt.Sprintf("from %s to %s: ", verdict.Seconds(from), verdict.Seconds(to))
 	if len(t.group) == 0 {
 		line += t.what
 	} else {
@@ -524,14 +528,14 @@ func (t *tolerance) evidence(members []int, from, to int64, out *record.Outcome)
 			continue
 		}
 		if meanwhile++; meanwhile <= maxFaultsShown {
-			lines = append(lines, fmt.Sprintf("meanwhile: %s %s from %s to %s", s.Kind, s.Target, seconds(s.StartNs), seconds(s.EndNs)))
+			lines = append(lines, fmt.Sprintf("meanwhile: %s %s from %s to %s", s.Kind, s.Target, verdict.Seconds(s.StartNs), verdict.Seconds(s.EndNs)))
 		}
 	}
 	switch {
 	case meanwhile == 0:
 		lines = append(lines, "meanwhile: no fault")
 	case meanwhile > maxFaultsShown:
-		lines = append(lines, fmt.Sprintf("and %s more", counted(meanwhile-maxFaultsShown, "fault")))
+		lines = append(lines, fmt.Sprintf("and %s more", plural.Count(meanwhile-maxFaultsShown, "fault")))
 	}
 	return lines
 }

@@ -90,23 +90,25 @@ func TestLivenessWhileConnected(t *testing.T) {
 		{name: "faults of clients", missing: [][2]int64{{10, 30}},
 			faults: []string{"partition client-n1 10..30", "partition client-n2 10..30"}, want: "violated"},
 		{name: "a slow disk is an excuse", missing: [][2]int64{{10, 30}}, faults: []string{"slow_disk n1 10..30", "slow_disk n2 10..30"}, want: "holds"},
-		{name: "but not if it shall be none", check: world.Check{Despite: []string{"slow_disk"}}, missing: [][2]int64{{10, 30}},
+		{name: "but not if it shall be none", check: world.Check{Tolerance: world.Tolerance{Despite: []string{"slow_disk"}}}, missing: [][2]int64{{10, 30}},
 			faults: []string{"slow_disk n1 10..30", "slow_disk n2 10..30"}, want: "violated", shows: "ignoring slow_disk"},
-		{name: "all connected", check: world.Check{While: "all connected"}, missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "holds"},
-		{name: "despite a kind alone", check: world.Check{While: "none", Despite: []string{"crash"}},
-			missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "violated"},
-		{name: "despite another kind", check: world.Check{While: "none", Despite: []string{"pause"}},
+		{name: "all connected", check: world.Check{Tolerance: world.Tolerance{While: "all connected"}},
 			missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "holds"},
-		{name: "a server that was asked and is not of the majority", check: world.Check{Endpoint: "http://n3:80/leader"}, missing: [][2]int64{{10, 30}},
-			faults: []string{"partition n3-n1 10..30", "partition n3-n2 10..30"}, want: "holds"},
-		{name: "a server that was asked and is", check: world.Check{Endpoint: "http://n1:80/leader"}, missing: [][2]int64{{10, 30}},
+		{name: "despite a kind alone", check: world.Check{Tolerance: world.Tolerance{While: "none", Despite: []string{"crash"}}},
+			missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "violated"},
+		{name: "despite another kind", check: world.Check{Tolerance: world.Tolerance{While: "none", Despite: []string{"pause"}}},
+			missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "holds"},
+		{name: "a server that was asked and is not of the majority", check: world.Check{Question: world.Question{Endpoint: "http://n3:80/leader"}},
+			missing: [][2]int64{{10, 30}},
+			faults:  []string{"partition n3-n1 10..30", "partition n3-n2 10..30"}, want: "holds"},
+		{name: "a server that was asked and is", check: world.Check{Question: world.Question{Endpoint: "http://n1:80/leader"}}, missing: [][2]int64{{10, 30}},
 			faults: []string{"partition n3-n1 10..30", "partition n3-n2 10..30"}, want: "violated"},
 		{name: "never connected", faults: []string{"crash n1 0..60", "crash n2 0..60"},
 			want: "there was no period of 5.000000 s throughout which 2 of 3 nodes were up"},
 		{name: "faults every few seconds", faults: []string{"crash n1 1..4", "crash n2 4..8", "crash n3 8..12", "crash n1 12..60",
 			"crash n2 12..60"}, missing: [][2]int64{{1, 12}},
 			want: "there was no period"},
-		{name: "a node that is not there", check: world.Check{Nodes: []string{"n1", "n9"}}, want: "which is not in the world"},
+		{name: "a node that is not there", check: world.Check{Tolerance: world.Tolerance{Nodes: []string{"n1", "n9"}}}, want: "which is not in the world"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.check.Type = world.Custom; c.check.While == "" {
@@ -125,7 +127,8 @@ func TestLivenessWhileConnected(t *testing.T) {
 		})
 	}
 	for faults, want := range map[string]bool{"crash n3 10..30": true, "clock_skew n1 10..12": false} {
-		spec, p := trio(world.Check{Type: world.Custom, While: "all connected", Nodes: []string{"n1", "n2"}}, world.Liveness)
+		spec, p := trio(world.Check{Type: world.Custom,
+			Tolerance: world.Tolerance{While: "all connected", Nodes: []string{"n1", "n2"}}}, world.Liveness)
 		if v := judge(spec, p, checked(t, nil, faults)); v.Status != Holds || v.Withstood > 0 != want {
 			t.Errorf("%s: %s, withstood %d", faults, v.Status, v.Withstood)
 		}
@@ -164,7 +167,7 @@ func TestLivenessWhileConnectedIsCareful(t *testing.T) {
 		"a node that shrinking has taken out": {func(s *world.Spec, _ *record.Outcome) { s.Nodes[1].Command = nil }, "holds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec, p := trio(world.Check{Type: world.Custom, While: "majority connected"}, world.Liveness)
+			spec, p := trio(world.Check{Type: world.Custom, Tolerance: world.Tolerance{While: "majority connected"}}, world.Liveness)
 			out := checked(t, missing, "crash n3 10..30")
 			c.change(spec, out)
 			v := judge(spec, p, out)
@@ -194,9 +197,10 @@ func asking(node string, from, to int64) (list []history.Event) {
 // TestWorkloadsWhileConnected: what operations show of progress and recovery counts while a majority is connected, if the node that was
 // asked is of it and its client can reach it.
 func TestWorkloadsWhileConnected(t *testing.T) {
-	progress := world.Check{Type: world.ProgressCheck, Failures: 5, GraceNs: 3 * second, While: "majority connected"}
-	recovery := world.Check{Type: world.RecoveryCheck, While: "majority connected"}
-	without := world.Check{Type: world.ProgressCheck, Failures: 5, GraceNs: 3 * second}
+	progress := world.Check{Type: world.ProgressCheck, Patience: world.Patience{Failures: 5, GraceNs: 3 * second},
+		Tolerance: world.Tolerance{While: "majority connected"}}
+	recovery := world.Check{Type: world.RecoveryCheck, Tolerance: world.Tolerance{While: "majority connected"}}
+	without := world.Check{Type: world.ProgressCheck, Patience: world.Patience{Failures: 5, GraceNs: 3 * second}}
 	for _, c := range []struct {
 		name     string
 		check    world.Check
@@ -245,7 +249,7 @@ func TestTimesAgainstBruteForce(t *testing.T) {
 	for n := range 300 {
 		nodes := 3 + r.IntN(3)
 		spec := &world.Spec{}
-		p := &world.Property{Check: world.Check{While: "majority connected"}}
+		p := &world.Property{Check: world.Check{Tolerance: world.Tolerance{While: "majority connected"}}}
 		for i := range nodes {
 			name := fmt.Sprintf("n%d", i)
 			spec.Nodes = append(spec.Nodes, world.Node{Name: name, Role: world.Server, Command: []string{"x"}})

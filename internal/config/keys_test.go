@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
@@ -177,7 +178,8 @@ func TestDocs(t *testing.T) {
 		want string
 	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()},
 		{"../../docs/reference/compose.md", &keys.Compose, composeTables()}, {"../../docs/reference/live.md", &keys.Live, aloneTable(&keys.Live)},
-		{"../../docs/reference/federation.md", &keys.Federation, aloneTable(&keys.Federation)}} {
+		{"../../docs/reference/federation.md", &keys.Federation, aloneTable(&keys.Federation)},
+		{"../../docs/reference/exploration.md", &schema.Shape{}, strategyTable()}} {
 		text, err := os.ReadFile(page.name)
 		if err != nil {
 			t.Fatal(err)
@@ -202,6 +204,28 @@ func TestDocs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// strategyTable says of each strategy which tape it plays next: the default comes first, and neighbours that play the same are one row.
+func strategyTable() string {
+	var b strings.Builder
+	b.WriteString("\n| strategy | next tape |\n|---|---|\n")
+	list := slices.DeleteFunc(slices.Clone(search.Kinds), func(k search.Kind) bool { return k.Scheduled })
+	first := slices.IndexFunc(list, func(k search.Kind) bool { return k.Name == search.Default })
+	list = slices.Insert(slices.Delete(list, first, first+1), 0, *search.KindOf(search.Default))
+	for i := 0; i < len(list); i++ {
+		next := list[i].Next
+		names := "`" + list[i].Name + "`"
+		for ; i+1 < len(list) && list[i+1].Next == next; i++ {
+			names += ", `" + list[i+1].Name + "`"
+		}
+		if list[i].Name == search.Default {
+			names += " (the default)"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", names, next)
+	}
+	b.WriteString("\n")
+	return b.String()
 }
 
 // composeTables lists the keys of Compose files: one table for each key at the top.

@@ -10,6 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -113,13 +114,13 @@ func atLeastOneMs(ns int64) int64 { return (ns + 999_999) / 1_000_000 }
 func (l *loader) settings(top *source.Node) {
 	n := top.Get("exploration")
 	e := &l.result.Exploration
-	e.Strategy = source.ValueOr(n.Get("strategy"), keys.DefaultStrategy)
+	e.Strategy = source.ValueOr(n.Get("strategy"), search.Default)
 	base := e.Strategy // without a guide and words, which package search knows
 	if i := strings.IndexAny(base, ":+"); i >= 0 {
 		base = base[:i]
 	}
-	if s := n.Get("strategy"); s != nil && !s.Bad && !slices.Contains(keys.Strategies, base) {
-		l.Fail(s.Position, suggest.From(base, keys.Strategies), "exploration.strategy: unknown value %q", e.Strategy)
+	if s := n.Get("strategy"); s != nil && !s.Bad && !slices.Contains(search.Names, base) {
+		l.Fail(s.Position, suggest.From(base, search.Names), "exploration.strategy: unknown value %q", e.Strategy)
 	}
 	l.Remember(load.Place{Part: "exploration.strategy"}, n.Get("strategy"), "exploration.strategy")
 	l.searches(n, base)
@@ -191,22 +192,22 @@ func (l *loader) searches(n *source.Node, strategy string) {
 			}
 		}
 	}
+	kind := search.KindOf(strategy)
+	unused := func(why string, names ...string) {
+		if !kind.Uses(names[0]) {
+			idle(why, names...)
+		}
+	}
+	only := func(key string) string { return "only " + strings.Join(search.Using(key), " and ") }
 	switch {
-	case strategy == "random":
-		idle("the strategy random uses no feedback", "feedback_delay")
-	case strategy == "swarm" && source.ValueOr(n.Get("length"), "") == keys.FullLength:
-		idle("the strategy swarm uses feedback for the length of runs alone", "feedback_delay")
+	case kind.Name != "" && !kind.Uses(search.KeyFeedbackDelay):
+		idle("the strategy "+strategy+" uses no feedback", search.KeyFeedbackDelay)
+	case kind.Uses(search.KeyLength) && source.ValueOr(n.Get("length"), "") == keys.FullLength:
+		idle("the strategy "+strategy+" uses feedback for the length of runs alone", search.KeyFeedbackDelay)
 	}
-	if strategy != "swarm" {
-		idle("only swarm has runs of other lengths, and the strategy is "+strategy, "length")
-	}
-	if strategy != "coverage-guided" {
-		idle(strategy+" tapes follow no feedback", "corpus", "prioritize_coverage", "prioritize_near_violation")
-	}
-	if strategy != "bfs" && strategy != "dfs" {
-		idle("only bfs and dfs use it, and the strategy is "+strategy, "max_depth", "max_states")
-		idle("only bfs and dfs use it, and the strategy is "+strategy, "streams")
-	}
+	unused(only(search.KeyLength)+" has runs of other lengths, and the strategy is "+strategy, search.KeyLength)
+	unused(strategy+" tapes follow no feedback", search.KeyCorpus, search.KeyCoverage, search.KeyNearness)
+	unused(only(search.KeyMaxDepth)+" use it, and the strategy is "+strategy, search.KeyMaxDepth, search.KeyMaxStates, search.KeyStreams)
 }
 
 // traceEvents are the classes of events that debug.trace_events may name, besides system calls.

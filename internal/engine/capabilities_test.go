@@ -17,7 +17,7 @@ var few = Capabilities{Engine: "few", Faults: map[world.FaultKind]Capability{
 
 func TestCapabilities(t *testing.T) {
 	rule := func(kind world.FaultKind, byUser bool, at ...string) world.FaultRule {
-		return world.FaultRule{Kind: kind, RatePPM: 1, ByUser: byUser, At: at}
+		return world.FaultRule{Kind: kind, RatePPM: 1, ByUser: byUser, Trigger: world.Trigger{At: at}}
 	}
 	for name, test := range map[string]struct {
 		rule    world.FaultRule
@@ -65,7 +65,8 @@ func TestSettingsOfCapabilities(t *testing.T) {
 		t.Error("the speed of disks is kept, or taken from the user's Spec")
 	}
 	whole := Capabilities{Engine: "whole", AtCalls: true, DiskSpeed: true, Schedule: true, Reasons: map[world.FaultKind]string{fault.OOM: "it has no memory"}}
-	spec.Faults.Rules = []world.FaultRule{{Kind: fault.OOM, RatePPM: 1, ByUser: true}, {Kind: fault.Crash, RatePPM: 1, ByUser: true, At: []string{"fsync"}}}
+	spec.Faults.Rules = []world.FaultRule{{Kind: fault.OOM, RatePPM: 1, ByUser: true}, {Kind: fault.Crash, RatePPM: 1, ByUser: true,
+		Trigger: world.Trigger{At: []string{"fsync"}}}}
 	if all := whole.Validate(spec); len(all) != 1 || all[0].Problem != "the engine whole does not inject oom: it has no memory" {
 		t.Errorf("%+v", all)
 	}

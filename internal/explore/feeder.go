@@ -29,7 +29,7 @@ func newFeeder(c *Campaign) *feeder {
 		f.strategy = search.Tapes(search.Random, func(run uint64) tape.Tape { return search.RandomTape(c.Seed, run) })
 	}
 	name := f.strategy.Name()
-	f.fromBoot, f.along = c.FromBoot, name == search.Depth || name == search.Breadth
+	f.fromBoot, f.along = c.FromBoot, search.KindOf(name).Extends
 	return f
 }
 

@@ -74,7 +74,7 @@ func TestWhatProvesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			spec := &world.Spec{MaxTimeNs: 60 * second, Workloads: []world.Workload{{Name: "load", Driver: "command"}},
 				Properties: []world.Property{{Name: "reads", Kind: world.Safety,
-					Check: world.Check{Type: world.Expression, Condition: "none(ops, .op == 'lost')"}},
+					Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: "none(ops, .op == 'lost')"}}},
 					{Name: "up", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}},
 				Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
 			out := &check.Judged{Outcome: record.Outcome{Reason: record.Finished, Repeat: record.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
@@ -129,7 +129,8 @@ func TestAKindThatASwarmLeavesOut(t *testing.T) {
 		byUser  bool
 		want    bool
 	}{{true, 0, true, true}, {false, 0, true, false}, {true, 1, true, false}, {true, 0, false, false}} {
-		spec := &world.Spec{Faults: world.Faults{Enabled: true, Swarm: c.swarm, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: c.byUser}}}}
+		spec := &world.Spec{Faults: world.Faults{Enabled: true, Swarm: c.swarm,
+			Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: c.byUser}}}}
 		s := StatusOf(spec, &Summary{Faults: []fault.Entry{{Kind: fault.Crash, Planned: c.planned}}})
 		if got := strings.Contains(strings.Join(s.Notices, "\n"), "no fault of kind crash was planned"); got != c.want {
 			t.Errorf("%+v: %q", c, s.Notices)
@@ -161,7 +162,8 @@ func TestAwaited(t *testing.T) {
 // A property that must hold although some faults last, and that never met one, gets a notice; what runs left out is kept.
 func TestWhatRunsWithstood(t *testing.T) {
 	spec := &world.Spec{Faults: world.Faults{Enabled: true},
-		Properties: []world.Property{{Name: "p", Kind: world.Liveness, Check: world.Check{Type: world.Custom, While: "majority connected"}}}}
+		Properties: []world.Property{{Name: "p", Kind: world.Liveness, Check: world.Check{Type: world.Custom,
+			Tolerance: world.Tolerance{While: "majority connected"}}}}}
 	for _, withstood := range []uint64{0, 3} {
 		totals := &Totals{Runs: 2}
 		for run := range uint64(2) {

@@ -10,7 +10,8 @@ import (
 
 // A campaign is judged by the runs that can judge a property: short ones that cannot make nothing unknown.
 func TestShortRunsMakeNothingUnknown(t *testing.T) {
-	spec := &world.Spec{Properties: []world.Property{{Name: "busy", Kind: world.Safety, Check: world.Check{Type: world.Expression, Condition: "len(ops) > 9"}}}}
+	spec := &world.Spec{Properties: []world.Property{{Name: "busy", Kind: world.Safety, Check: world.Check{Type: world.Expression,
+		Subject: world.Subject{Condition: "len(ops) > 9"}}}}}
 	campaign := func(verdicts ...check.Verdict) (*PropertyTotal, []string) {
 		totals := &Totals{Seed: 1}
 		for i, v := range verdicts {

@@ -38,7 +38,7 @@ func injections(t *testing.T, n int, r world.FaultRule) []Action {
 
 func TestHalvesOfAGroup(t *testing.T) {
 	var got []string
-	for _, a := range injections(t, 4, world.FaultRule{Shape: Halves}) {
+	for _, a := range injections(t, 4, world.FaultRule{LinkEffect: world.LinkEffect{Shape: Halves}}) {
 		got = append(got, a.Target)
 		one, two, _ := strings.Cut(a.Target, " | ")
 		for _, x := range strings.Split(one, ",") {
@@ -57,7 +57,7 @@ func TestHalvesOfAGroup(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var oneWay []string
-	for _, a := range injections(t, 2, world.FaultRule{Shape: Halves, OneWay: true}) {
+	for _, a := range injections(t, 2, world.FaultRule{LinkEffect: world.LinkEffect{Shape: Halves, OneWay: true}}) {
 		oneWay = append(oneWay, fmt.Sprint(a.Target, a.Cuts))
 	}
 	if want := []string{"n1 |> n2[{n1 n2}]", "n1 <| n2[{n2 n1}]"}; !slices.Equal(oneWay, want) {
@@ -68,14 +68,14 @@ func TestHalvesOfAGroup(t *testing.T) {
 // With three servers a bridge is the smallest partition that is not transitive.
 func TestBridge(t *testing.T) {
 	var got []string
-	for _, a := range injections(t, 3, world.FaultRule{Shape: Bridge}) {
+	for _, a := range injections(t, 3, world.FaultRule{LinkEffect: world.LinkEffect{Shape: Bridge}}) {
 		got = append(got, fmt.Sprint(a.Target, a.Cuts))
 	}
 	want := []string{"n2 | n3 over n1[{n2 n3} {n3 n2}]", "n1 | n3 over n2[{n1 n3} {n3 n1}]", "n1 | n2 over n3[{n1 n2} {n2 n1}]"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	five := injections(t, 5, world.FaultRule{Shape: Bridge})
+	five := injections(t, 5, world.FaultRule{LinkEffect: world.LinkEffect{Shape: Bridge}})
 	if len(five) != 5*7 {
 		t.Errorf("%d bridges of five servers, want 35", len(five))
 	}
@@ -89,7 +89,7 @@ func TestBridge(t *testing.T) {
 // In a ring each node hears a majority, itself included, and no two hear the same one.
 func TestRing(t *testing.T) {
 	for n := 3; n <= 9; n++ {
-		rings := injections(t, n, world.FaultRule{Shape: Ring})
+		rings := injections(t, n, world.FaultRule{LinkEffect: world.LinkEffect{Shape: Ring}})
 		if want := []int{2, 6, 24, 120, 720, 720, 720}[n-3]; len(rings) != want {
 			t.Errorf("%d rings of %d servers, want %d", len(rings), n, want)
 		}
@@ -123,9 +123,10 @@ func TestRing(t *testing.T) {
 // A group has a stream of its own, one injection at a time, and a heal.
 func TestGroupIsATarget(t *testing.T) {
 	p := mustPlan(t, servers(3,
-		world.FaultRule{Kind: "partition", RatePPM: 1, Shape: Halves, MinNs: 15e6, MaxNs: 30e6},
-		world.FaultRule{Kind: "partition", RatePPM: 1, Shape: Bridge, Targets: []string{"n3", "n2", "n1"}, MinNs: 20e6, MaxNs: 20e6},
-		world.FaultRule{Kind: "partition", RatePPM: 1, Shape: Links, MinNs: 10e6, MaxNs: 10e6}))
+		world.FaultRule{Kind: "partition", RatePPM: 1, LinkEffect: world.LinkEffect{Shape: Halves}, MinNs: 15e6, MaxNs: 30e6},
+		world.FaultRule{Kind: "partition", RatePPM: 1,
+			LinkEffect: world.LinkEffect{Shape: Bridge}, Targets: []string{"n3", "n2", "n1"}, MinNs: 20e6, MaxNs: 20e6},
+		world.FaultRule{Kind: "partition", RatePPM: 1, LinkEffect: world.LinkEffect{Shape: Links}, MinNs: 10e6, MaxNs: 10e6}))
 	set := func(stream string, step, value uint64) tape.Edit {
 		return tape.Edit{Op: tape.Set, Stream: stream, From: step, Value: value}
 	}
@@ -157,20 +158,20 @@ func TestWrongShapes(t *testing.T) {
 		n    int
 		want string
 	}{
-		{world.FaultRule{Kind: "clog", Shape: Halves}, 3, "clog has no shape"},
-		{world.FaultRule{Kind: "slow_disk", Shape: Majority}, 3, "slow_disk has no shape"},
-		{world.FaultRule{Kind: "crash", Shape: Ring}, 3, "crash has no shape ring"},
-		{world.FaultRule{Kind: "partition", Shape: Majority}, 3, "use halves"},
-		{world.FaultRule{Kind: "crash", Shape: Majority}, 2, "at least 3 servers"},
-		{world.FaultRule{Kind: "crash", Shape: Majority}, 13, "at most 12 servers"},
-		{world.FaultRule{Kind: "partition", Shape: "thirds"}, 3, `no shape "thirds"`},
-		{world.FaultRule{Kind: "partition", Shape: Links, Targets: []string{"n1"}}, 3, "stands for targets"},
-		{world.FaultRule{Kind: "partition", Shape: Bridge}, 2, "at least 3 servers, and there are 2"},
-		{world.FaultRule{Kind: "partition", Shape: Ring, OneWay: true}, 3, "no direction"},
-		{world.FaultRule{Kind: "partition", Shape: Halves, Targets: []string{"n1", "load"}}, 3, `"load" is none`},
-		{world.FaultRule{Kind: "partition", Shape: Halves, Targets: []string{"n1", "n1"}}, 3, `"n1" stands twice`},
-		{world.FaultRule{Kind: "partition", Shape: Halves}, 33, "at most 32 servers"},
-		{world.FaultRule{Kind: "partition", Shape: Halves, When: `role == "leader"`}, 3, "roles.n1"},
+		{world.FaultRule{Kind: "clog", LinkEffect: world.LinkEffect{Shape: Halves}}, 3, "clog has no shape"},
+		{world.FaultRule{Kind: "slow_disk", LinkEffect: world.LinkEffect{Shape: Majority}}, 3, "slow_disk has no shape"},
+		{world.FaultRule{Kind: "crash", LinkEffect: world.LinkEffect{Shape: Ring}}, 3, "crash has no shape ring"},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Majority}}, 3, "use halves"},
+		{world.FaultRule{Kind: "crash", LinkEffect: world.LinkEffect{Shape: Majority}}, 2, "at least 3 servers"},
+		{world.FaultRule{Kind: "crash", LinkEffect: world.LinkEffect{Shape: Majority}}, 13, "at most 12 servers"},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: "thirds"}}, 3, `no shape "thirds"`},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Links}, Targets: []string{"n1"}}, 3, "stands for targets"},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Bridge}}, 2, "at least 3 servers, and there are 2"},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Ring, OneWay: true}}, 3, "no direction"},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Halves}, Targets: []string{"n1", "load"}}, 3, `"load" is none`},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Halves}, Targets: []string{"n1", "n1"}}, 3, `"n1" stands twice`},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Halves}}, 33, "at most 32 servers"},
+		{world.FaultRule{Kind: "partition", LinkEffect: world.LinkEffect{Shape: Halves}, When: `role == "leader"`}, 3, "roles.n1"},
 	} {
 		c.rule.RatePPM = 1
 		if _, err := New(servers(c.n, c.rule)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -182,7 +183,7 @@ func TestWrongShapes(t *testing.T) {
 // A majority goes at once: each set of servers that is one is drawn, those that are down already are left out, and no second one goes before
 // they are back.
 func TestMajority(t *testing.T) {
-	r := world.FaultRule{Kind: "power_loss", Shape: Majority, RatePPM: tape.Certain, MinNs: 5e6, MaxNs: 5e6, Max: 2}
+	r := world.FaultRule{Kind: "power_loss", LinkEffect: world.LinkEffect{Shape: Majority}, RatePPM: tape.Certain, MinNs: 5e6, MaxNs: 5e6, Max: 2}
 	seen := map[string]int{}
 	for seed := range uint64(200) {
 		p := mustPlan(t, threeNodes(r, world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"n2"}, When: "time_s > 1"}))

@@ -16,26 +16,31 @@ func TestSentences(t *testing.T) {
 	}{
 		{"crash rate 0.5%", world.FaultRule{Kind: "crash", RatePPM: 5000}},
 		{"crash on n1, n2 at fsync,fdatasync of *.wal rate 0.1 for 500ms..3s max 2",
-			world.FaultRule{Kind: "crash", RatePPM: 100_000, Targets: []string{"n1", "n2"}, At: []string{"fsync", "fdatasync"}, Path: "*.wal",
-				MinNs: 500e6, MaxNs: 3e9, Max: 2}},
+			world.FaultRule{Kind: "crash", RatePPM: 100_000, Targets: []string{"n1", "n2"},
+				Trigger: world.Trigger{At: []string{"fsync", "fdatasync"}, Path: "*.wal"},
+				MinNs:   500e6, MaxNs: 3e9, Max: 2}},
 		{"partition on n1-n2 one way after 5s while leader max 1",
-			world.FaultRule{Kind: "partition", RatePPM: tape.Certain, Targets: []string{"n1-n2"}, OneWay: true, Max: 1,
+			world.FaultRule{Kind: "partition", RatePPM: tape.Certain, Targets: []string{"n1-n2"}, LinkEffect: world.LinkEffect{OneWay: true}, Max: 1,
 				When: `(time_s >= 5) and (role == "leader")`}},
 		{"pause after event 1000 when node == 'n1' or struck > 2",
 			world.FaultRule{Kind: "pause", RatePPM: tape.Certain, When: `(event >= 1000) and (node == 'n1' or struck > 2)`}},
 		{"clock_skew rate 1% by 100ms..2s", world.FaultRule{Kind: "clock_skew", RatePPM: 10_000, Least: 100e6, Most: 2e9}},
 		{"clock_drift on n1 rate 1 by 200ppm", world.FaultRule{Kind: "clock_drift", RatePPM: tape.Certain, Targets: []string{"n1"}, Least: 200e3, Most: 200e3}},
 		{"power_loss during fsync of *.wal",
-			world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.During, At: []string{"fsync"}, Path: "*.wal"}},
-		{"crash after fsync, fdatasync of *.wal after 5s after event 7 rate 1%", world.FaultRule{Kind: "crash", RatePPM: 10_000, Moment: world.AfterCall,
-			At: []string{"fsync", "fdatasync"}, Path: "*.wal", When: "(time_s >= 5) and (event >= 7)"}},
+			world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain,
+				Trigger: world.Trigger{Moment: world.During, At: []string{"fsync"}, Path: "*.wal"}}},
+		{"crash after fsync, fdatasync of *.wal after 5s after event 7 rate 1%", world.FaultRule{Kind: "crash", RatePPM: 10_000,
+			Trigger: world.Trigger{Moment: world.AfterCall, At: []string{"fsync", "fdatasync"}, Path: "*.wal"}, When: "(time_s >= 5) and (event >= 7)"}},
 		{"power_loss after reply nth 3 while leader",
-			world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.AfterReply, NthFrom: 3, NthTo: 3, When: `role == "leader"`}},
+			world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain,
+				Trigger: world.Trigger{Moment: world.AfterReply, NthFrom: 3, NthTo: 3}, When: `role == "leader"`}},
 		{"crash between fsync, fdatasync of *.tmp and rename of *.snap max 1",
-			world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Moment: world.Between, At: []string{"fsync", "fdatasync"},
-				Path: "*.tmp", Then: []string{"rename"}, ThenPath: "*.snap", Max: 1}},
+			world.FaultRule{Kind: "crash", RatePPM: tape.Certain,
+				Trigger: world.Trigger{Moment: world.Between, At: []string{"fsync", "fdatasync"}, Path: "*.tmp", Then: []string{"rename"},
+					ThenPath: "*.snap"}, Max: 1}},
 		{"crash at fsync of *.wal nth 1..200",
-			world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync"}, Path: "*.wal", NthFrom: 1, NthTo: 200}},
+			world.FaultRule{Kind: "crash", RatePPM: tape.Certain,
+				Trigger: world.Trigger{At: []string{"fsync"}, Path: "*.wal", NthFrom: 1, NthTo: 200}}},
 		{"crash from start rate 1%", world.FaultRule{Kind: "crash", RatePPM: 10_000, FromStart: true}},
 		{"drop rate 1 while role=leader", world.FaultRule{Kind: "drop", RatePPM: tape.Certain, When: `role == "leader"`}},
 	} {
@@ -171,25 +176,25 @@ func TestBadConditions(t *testing.T) {
 		{world.FaultRule{When: "event"}, "must give true or false"},
 		{world.FaultRule{When: "now().Unix() > 3"}, "unknown"},
 		{world.FaultRule{When: strings.Repeat(" ", MaxConditionBytes) + "true"}, "the limit is"},
-		{world.FaultRule{At: []string{"write"}, Path: "[a"}, "no pattern"},
-		{world.FaultRule{Path: "*.wal"}, "name some with at"},
-		{world.FaultRule{At: []string{"fsync"}, Moment: world.Between, Then: []string{"rename"}, ThenPath: "[a"}, "no pattern"},
-		{world.FaultRule{At: []string{"fsync"}, Moment: world.Between}, `"between" needs system calls`},
-		{world.FaultRule{Moment: world.AfterCall}, `"after" needs system calls`},
-		{world.FaultRule{At: []string{"fsync"}, Moment: world.During}, "simulation.cost.sync_ns"},
-		{world.FaultRule{At: []string{"rename"}, Moment: world.During}, "rename does not wait for the disk"},
-		{world.FaultRule{NthFrom: 1, NthTo: 3}, `"nth" counts system calls`},
+		{world.FaultRule{Trigger: world.Trigger{At: []string{"write"}, Path: "[a"}}, "no pattern"},
+		{world.FaultRule{Trigger: world.Trigger{Path: "*.wal"}}, "name some with at"},
+		{world.FaultRule{Trigger: world.Trigger{At: []string{"fsync"}, Moment: world.Between, Then: []string{"rename"}, ThenPath: "[a"}}, "no pattern"},
+		{world.FaultRule{Trigger: world.Trigger{At: []string{"fsync"}, Moment: world.Between}}, `"between" needs system calls`},
+		{world.FaultRule{Trigger: world.Trigger{Moment: world.AfterCall}}, `"after" needs system calls`},
+		{world.FaultRule{Trigger: world.Trigger{At: []string{"fsync"}, Moment: world.During}}, "simulation.cost.sync_ns"},
+		{world.FaultRule{Trigger: world.Trigger{At: []string{"rename"}, Moment: world.During}}, "rename does not wait for the disk"},
+		{world.FaultRule{Trigger: world.Trigger{NthFrom: 1, NthTo: 3}}, `"nth" counts system calls`},
 	} {
 		c.rule.Kind, c.rule.RatePPM = "crash", 1
 		if _, err := New(threeNodes(c.rule)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.rule, err, c.want)
 		}
 	}
-	if _, err := New(threeNodes(world.FaultRule{Kind: "drop", RatePPM: 1, At: []string{"write"}})); err == nil {
+	if _, err := New(threeNodes(world.FaultRule{Kind: "drop", RatePPM: 1, Trigger: world.Trigger{At: []string{"write"}}})); err == nil {
 		t.Error("a fault of packets is injected at a system call")
 	}
-	if _, err := New(threeNodes(world.FaultRule{Kind: "fsync_fail", RatePPM: 1, Moment: world.AfterCall,
-		At: []string{"fsync"}})); err == nil || !strings.Contains(err.Error(), `use "at"`) {
+	if _, err := New(threeNodes(world.FaultRule{Kind: "fsync_fail", RatePPM: 1,
+		Trigger: world.Trigger{Moment: world.AfterCall, At: []string{"fsync"}}})); err == nil || !strings.Contains(err.Error(), `use "at"`) {
 		t.Errorf("a failure of calls is injected after one: %v", err)
 	}
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: "1 / struck > 100 and node[9:] == '' and event % struck == 0"}))
@@ -201,7 +206,7 @@ func TestBadConditions(t *testing.T) {
 
 // A rule with at draws once for each call that it is about, whatever else is called.
 func TestRulesAtCalls(t *testing.T) {
-	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync", "rename"}, Path: "*.wal",
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Trigger: world.Trigger{At: []string{"fsync", "rename"}, Path: "*.wal"},
 		Max: 1, Targets: []string{"n1", "n2"}})
 	p := mustPlan(t, spec)
 	src := tape.NewSource(tape.Tape{Seed: 1})

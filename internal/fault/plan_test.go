@@ -95,7 +95,7 @@ func TestPlanIsAStory(t *testing.T) {
 func TestOneWay(t *testing.T) {
 	p := mustPlan(t, threeNodes(
 		world.FaultRule{Kind: "partition", RatePPM: tape.Certain, Targets: []string{"n1->n-3"}},
-		world.FaultRule{Kind: "partition", RatePPM: tape.Certain, OneWay: true, Targets: []string{"n1-n2"}}))
+		world.FaultRule{Kind: "partition", RatePPM: tape.Certain, LinkEffect: world.LinkEffect{OneWay: true}, Targets: []string{"n1-n2"}}))
 	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{
 		{Op: tape.Set, Stream: "fault/partition-oneway/n1-n2", From: 0, Value: DurationSteps + 1}}})
 	started := p.Step(src, &Moment{})
@@ -236,7 +236,7 @@ func TestPacketRates(t *testing.T) {
 
 // A plan that was encoded and decoded in the middle of a run continues as if nothing had happened.
 func TestPlanSurvivesEncoding(t *testing.T) {
-	spec := threeNodes(world.FaultRule{Kind: "partition", RatePPM: 30_000, OneWay: true},
+	spec := threeNodes(world.FaultRule{Kind: "partition", RatePPM: 30_000, LinkEffect: world.LinkEffect{OneWay: true}},
 		world.FaultRule{Kind: "crash", RatePPM: 30_000}, world.FaultRule{Kind: "drop", RatePPM: 3})
 	p := mustPlan(t, spec)
 	src := tape.NewSource(tape.Tape{Seed: 3})
@@ -288,7 +288,7 @@ func TestRulesAreCounted(t *testing.T) {
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
 			{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"a"}, MinNs: 1, MaxNs: 1}, {Kind: "pause", RatePPM: tape.Certain, When: "false"},
 			{Kind: "crash", RatePPM: tape.Certain, When: "event > 5"}, {Kind: "write_fail", RatePPM: tape.Certain, Max: 1},
-			{Kind: "write_fail", RatePPM: tape.Certain, Path: "x"},
+			{Kind: "write_fail", RatePPM: tape.Certain, Trigger: world.Trigger{Path: "x"}},
 			{Kind: "drop", RatePPM: 5}, {Kind: "drop", RatePPM: 7, Targets: []string{"a->b"}}}}}
 	p, err := New(spec)
 	if err != nil {

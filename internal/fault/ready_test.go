@@ -17,15 +17,15 @@ func TestRatesSpareNodesThatWereNeverReady(t *testing.T) {
 		spare bool
 	}{
 		{"a rate", world.FaultRule{Kind: "crash", RatePPM: often}, true},
-		{"a rate at a call", world.FaultRule{Kind: "crash", RatePPM: often, At: []string{"fsync"}}, true},
+		{"a rate at a call", world.FaultRule{Kind: "crash", RatePPM: often, Trigger: world.Trigger{At: []string{"fsync"}}}, true},
 		{"a rate on a link", world.FaultRule{Kind: "partition", RatePPM: often, Targets: []string{"n1-n2"}}, true},
 		{"a rate on a link of a client", world.FaultRule{Kind: "clog", RatePPM: often, Targets: []string{"load-n1"}}, true},
-		{"a rate on a group", world.FaultRule{Kind: "partition", RatePPM: often, Shape: Halves}, true},
-		{"a rate of a majority", world.FaultRule{Kind: "pause", RatePPM: often, Shape: Majority}, true},
+		{"a rate on a group", world.FaultRule{Kind: "partition", RatePPM: often, LinkEffect: world.LinkEffect{Shape: Halves}}, true},
+		{"a rate of a majority", world.FaultRule{Kind: "pause", RatePPM: often, LinkEffect: world.LinkEffect{Shape: Majority}}, true},
 		{"a rate with a condition", world.FaultRule{Kind: "crash", RatePPM: often, When: "up_s >= 0"}, true},
 		{"a rate from the start", world.FaultRule{Kind: "crash", RatePPM: often, FromStart: true}, false},
 		{"a rate with a condition on readiness", world.FaultRule{Kind: "crash", RatePPM: often, When: "ready_s == 0"}, false},
-		{"the number of a call", world.FaultRule{Kind: "crash", RatePPM: often, At: []string{"fsync"}, NthFrom: 1, NthTo: 1},
+		{"the number of a call", world.FaultRule{Kind: "crash", RatePPM: often, Trigger: world.Trigger{At: []string{"fsync"}, NthFrom: 1, NthTo: 1}},
 			false},
 		{"always", world.FaultRule{Kind: "crash", RatePPM: tape.Certain}, false},
 	} {
@@ -98,7 +98,7 @@ func TestPacketsAndCallsOfNodesThatWereNeverReady(t *testing.T) {
 
 // A rule that was derived from a moment reaches it in the first start, too.
 func TestDerivedRulesReachTheFirstStart(t *testing.T) {
-	r := world.FaultRule{Kind: "crash", RatePPM: often, Moment: world.AfterCall, At: []string{"fsync"}, Derived: true}
+	r := world.FaultRule{Kind: "crash", RatePPM: often, Trigger: world.Trigger{Moment: world.AfterCall, At: []string{"fsync"}}, Derived: true}
 	if sparing(&r) {
 		t.Error("it spares nodes that were never ready")
 	}

@@ -43,9 +43,14 @@ var layers = [][]string{
 	{"docs"},
 	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments"},
 	{"internal/fault", "sdk"},
+	{"internal/explore/search"},
 	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},
 	{"internal/model", "internal/alerts", "internal/incident"},
 	{"internal/record"},
+	// What judges histories knows nothing of runs.
+	{"internal/check/linear", "internal/check/verdict", "internal/testkit/historytest"},
+	{"internal/check/isolation"},
+	{"internal/check/histories"},
 	{"internal/engine"},
 	{"internal/engine/director", "internal/loglines"},
 	{"internal/engine/inprocess", "internal/engine/vm/wire"},
@@ -109,7 +114,7 @@ var forLive = []string{"internal/plural", "internal/splitmix", "internal/exitcod
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
 var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage",
-	"internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director",
+	"internal/moments", "internal/fault", "internal/record", "internal/check/verdict", "internal/loglines", "internal/engine/director",
 	"internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/strictjson",
 	"internal/values", "live/internal/bv", "live/internal/bgp", "internal/engine/native/machine", "internal/engine/native/dump",
 	"internal/engine/native/errno", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
@@ -335,6 +340,15 @@ var linked = map[string][]string{
 	"sdk/truth":  {"github.com/anishathalye/porcupine", "github.com/expr-lang/expr"},
 	"sim/inproc": {"github.com/expr-lang/expr", "github.com/ianlancetaylor/demangle"},
 	"sim":        {"github.com/anishathalye/porcupine", "github.com/expr-lang/expr", "github.com/ianlancetaylor/demangle", "golang.org/x/sys"},
+}
+
+// Who judges histories links no judges of runs, of models and of alerts.
+func TestUsersOfHistoriesLinkNoJudgesOfRuns(t *testing.T) {
+	for _, p := range dependencies(t, "{{.ImportPath}}", "./check", "./sdk/truth") {
+		if slices.Contains([]string{module + "internal/check", module + "internal/model", module + "internal/alerts"}, p) {
+			t.Errorf("public packages that judge histories link %s", p)
+		}
+	}
 }
 
 // mostLinked bounds the packages outside the standard library that one public package brings along.

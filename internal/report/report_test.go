@@ -53,7 +53,7 @@ func spec() *world.Spec {
 			{Name: "n2", Role: world.Server}, {Name: "load", Role: world.Client}},
 		Workloads: []world.Workload{{Node: "load", Clients: 2, Operations: 12}},
 		Properties: []world.Property{{Name: "linearizable", Kind: world.Safety,
-			Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
+			Check: world.Check{Type: world.Linearizability, Subject: world.Subject{Operations: []string{"put", "get"}}}}},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "partition", RatePPM: 1, MinNs: 25e6, MaxNs: 25e6,
 			Targets: []string{"n1-n2"}}}},
 	}

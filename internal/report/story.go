@@ -5,7 +5,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
@@ -149,33 +148,7 @@ func promise(s *StoryOf, v check.Verdict) string {
 		if p.Description != "" {
 			return p.Description
 		}
-		text := ""
-		switch p.Check.Type {
-		case world.Linearizability:
-			text = "the " + strings.TrimSpace("operations "+strings.Join(p.Check.Operations, ", ")) +
-				" behave as if each took effect at one moment between its call and its return"
-		case world.HTTPCheck:
-			text = fmt.Sprintf("%s answers with status %d", p.Check.Endpoint, p.Check.ExpectStatus)
-		case world.RedisCheck:
-			text = fmt.Sprintf("%s answers %s with %q", p.Check.Endpoint, strings.Join(p.Check.Command, " "), p.Check.Expect)
-		case world.Custom:
-			text = strings.Join(p.Check.Script, " ") + " ends with exit code 0"
-		case world.SQLCheck:
-			text = p.Check.Query + " succeeds"
-			if p.Check.Expect != "" {
-				text = p.Check.Query + " gives " + strconv.Quote(p.Check.Expect)
-			}
-		case world.ProgressCheck:
-			text = "nothing is stuck: no kind of operation, key or job"
-		case world.RecoveryCheck:
-			text = "what was done before works again"
-		case world.Agreement:
-			text = strings.Join(p.Check.Nodes, ", ") + " give the same answer"
-		case world.Expression, world.InvariantCheck:
-			text = p.Check.Condition
-		default:
-			text = "the check " + string(p.Check.Type) + " passes"
-		}
+		text := check.Promise(&p.Check)
 		if p.TimeoutNs > 0 {
 			text += " within " + Seconds(p.TimeoutNs) + " of the start and of each heal"
 		}

@@ -139,7 +139,7 @@ func costs(b *strings.Builder, t *explore.Totals) {
 // standing prints how far a search came that is not random.
 func standing(b *strings.Builder, s *search.Standing) {
 	switch {
-	case s.Strategy == "" || s.Strategy == search.Random || s.Strategy == search.Swarm:
+	case s.Strategy == "" || search.KindOf(s.Strategy).Plain:
 		return
 	case s.Complete:
 		fmt.Fprintf(b, "  %s: all %s with up to %s of the base tape\n", s.Strategy, plural.Count(s.States, "tape"), plural.Count(s.Depth, "edit"))

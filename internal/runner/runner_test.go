@@ -19,9 +19,10 @@ import (
 // broken is a world in which every second write is lost.
 func broken(modes string) *world.Spec {
 	return &world.Spec{
-		Nodes:      []world.Node{{Name: "server", Role: world.Server, Env: []string{"FAKE=" + modes}}, {Name: "load", Role: world.Client}},
-		Workloads:  []world.Workload{{Node: "load"}},
-		Properties: []world.Property{{Name: "linear", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: "register"}}},
+		Nodes:     []world.Node{{Name: "server", Role: world.Server, Env: []string{"FAKE=" + modes}}, {Name: "load", Role: world.Client}},
+		Workloads: []world.Workload{{Node: "load"}},
+		Properties: []world.Property{{Name: "linear", Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+			Subject: world.Subject{Model: "register"}}}},
 	}
 }
 

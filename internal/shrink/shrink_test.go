@@ -29,7 +29,7 @@ func lossy(mode string) *world.Spec {
 			{Name: "client", Role: world.Client}},
 		Workloads: []world.Workload{{Name: "load", Driver: "http", Node: "client", Clients: 3, Operations: 60}},
 		Properties: []world.Property{{Name: "linearizable", Kind: world.Safety,
-			Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
+			Check: world.Check{Type: world.Linearizability, Subject: world.Subject{Operations: []string{"put", "get"}}}}},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
 			{Kind: "partition", RatePPM: 60_000, MinNs: 10e6, MaxNs: 100e6, Targets: []string{"n1-n2", "n1-n3", "n2-n3"}},
 			{Kind: "crash", RatePPM: 20_000}}}}

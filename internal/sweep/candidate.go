@@ -57,7 +57,8 @@ func (s *Strike) Of() string {
 // Rule is the rule that strikes alone in a run: at the call of a number among those that it speaks of. A scale, whose number is 0, draws at
 // each of them and never injects.
 func (s *Strike) Rule(nth uint64) world.FaultRule {
-	r := world.FaultRule{Kind: s.Kind, RatePPM: tape.Certain, Targets: []string{s.Node}, Moment: s.When, MinNs: downNs, MaxNs: downNs}
+	r := world.FaultRule{Kind: s.Kind, RatePPM: tape.Certain, Targets: []string{s.Node},
+		Trigger: world.Trigger{Moment: s.When}, MinNs: downNs, MaxNs: downNs}
 	if s.When != world.AfterReply {
 		r.At = []string{s.Call}
 		if s.Act.OnFile() && s.File != "" {

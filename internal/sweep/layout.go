@@ -85,7 +85,8 @@ func NewLayout(spec *world.Spec, kinds []world.FaultKind) (*Layout, error) {
 
 // ruleOf is a rule that injects by edits alone: its rate is the least that there is, and Tape sets its draws to 0.
 func ruleOf(kind world.FaultKind, node string, when world.Moment) world.FaultRule {
-	r := world.FaultRule{Kind: kind, RatePPM: 1, FromStart: true, Targets: []string{node}, Moment: when, MinNs: downNs, MaxNs: downNs}
+	r := world.FaultRule{Kind: kind, RatePPM: 1, FromStart: true, Targets: []string{node},
+		Trigger: world.Trigger{Moment: when}, MinNs: downNs, MaxNs: downNs}
 	switch when {
 	case world.AfterCall:
 		r.At = calls

@@ -119,7 +119,8 @@ func (s *kv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func judge(driver string, events []history.Event, operations ...string) check.Verdict {
 	spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: driver}},
-		Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: operations}}}}
+		Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+			Subject: world.Subject{Operations: operations}}}}}
 	return check.Judge(spec, &record.Outcome{Reason: record.Finished, History: events, Drivers: []record.DriverEnd{{Workload: "load"}}})[0]
 }
 

@@ -235,7 +235,8 @@ func TestProbeOfABusyServer(t *testing.T) {
 			io.WriteString(conn, reply)
 			return true
 		})
-		c := world.Check{Type: "redis", Endpoint: "redis://" + server.Addr().String(), Command: []string{"GET", "x"}, Expect: "1"}
+		c := world.Check{Type: "redis",
+			Question: world.Question{Endpoint: "redis://" + server.Addr().String(), Command: []string{"GET", "x"}, Expect: "1"}}
 		if code, line := probeRedis(&c, time.Now().Add(5*time.Second)); code != want {
 			t.Errorf("%q: exit code %d, %s; want %d", reply, code, line, want)
 		}
@@ -269,29 +270,39 @@ func TestProbe(t *testing.T) {
 		code  int
 		line  string
 	}{
-		{world.Check{Type: "http", Endpoint: web.URL + "/health?full=1"}, world.ProbeHolds, "status 200"},
-		{world.Check{Type: "http", Endpoint: web.URL + "/health?full=1", ExpectBody: "fine"}, world.ProbeHolds, "status 200"},
-		{world.Check{Type: "http", Endpoint: web.URL + "/health?full=1", ExpectBody: "bad"}, world.ProbeViolated, `body "fine" instead of "bad"`},
-		{world.Check{Type: "http", Endpoint: web.URL + "/created", ExpectStatus: 201}, world.ProbeHolds, "status 201"},
-		{world.Check{Type: "http", Endpoint: web.URL + "/created"}, world.ProbeViolated, "status 201 instead of 200"},
-		{world.Check{Type: "http", Endpoint: web.URL + "/echo", Body: "ping", ExpectBody: "POST ping"}, world.ProbeHolds, ""},
-		{world.Check{Type: "sql", Endpoint: "postgres://u@" + strings.TrimPrefix(refusing(t), "http://") + "/x",
-			Query: "SELECT 1"}, world.ProbeNoAnswer, "refused"},
-		{world.Check{Type: "sql", Endpoint: "mysql://u@" + strings.TrimPrefix(refusing(t), "http://") + "/x", Query: "SELECT 1"},
+		{world.Check{Type: "http", Question: world.Question{Endpoint: web.URL + "/health?full=1"}}, world.ProbeHolds, "status 200"},
+		{world.Check{Type: "http",
+			Question: world.Question{Endpoint: web.URL + "/health?full=1", ExpectBody: "fine"}}, world.ProbeHolds, "status 200"},
+		{world.Check{Type: "http",
+			Question: world.Question{Endpoint: web.URL + "/health?full=1", ExpectBody: "bad"}}, world.ProbeViolated, `body "fine" instead of "bad"`},
+		{world.Check{Type: "http", Question: world.Question{Endpoint: web.URL + "/created", ExpectStatus: 201}}, world.ProbeHolds, "status 201"},
+		{world.Check{Type: "http", Question: world.Question{Endpoint: web.URL + "/created"}}, world.ProbeViolated, "status 201 instead of 200"},
+		{world.Check{Type: "http",
+			Question: world.Question{Endpoint: web.URL + "/echo", Body: "ping", ExpectBody: "POST ping"}}, world.ProbeHolds, ""},
+		{world.Check{Type: "sql",
+			Question: world.Question{Endpoint: "postgres://u@" + strings.TrimPrefix(refusing(t), "http://") + "/x",
+				Query: "SELECT 1"}}, world.ProbeNoAnswer, "refused"},
+		{world.Check{Type: "sql",
+			Question: world.Question{Endpoint: "mysql://u@" + strings.TrimPrefix(refusing(t), "http://") + "/x", Query: "SELECT 1"}},
 			world.ProbeNoAnswer, "refused"},
-		{world.Check{Type: "sql", Endpoint: "oracle://u@n1/x", Query: "SELECT 1"}, world.ProbeFailed, "must be a URL"},
-		{world.Check{Type: "http", Endpoint: web.URL}, world.ProbeViolated, "status 503 instead of 200"},
-		{world.Check{Type: "http", Endpoint: refusing(t)}, world.ProbeNoAnswer, "refused"},
-		{world.Check{Type: "http", Endpoint: "http://" + cut.Addr().String()}, world.ProbeNoAnswer, "EOF"},
-		{world.Check{Type: "http", Endpoint: "ftp://n1"}, world.ProbeFailed, "must be a URL"},
-		{world.Check{Type: "redis", Endpoint: "redis://" + redis, Command: []string{"PING"}, Expect: "PONG"}, world.ProbeHolds, `PING says "PONG"`},
-		{world.Check{Type: "redis", Endpoint: "redis://" + redis, Command: []string{"PING"}}, world.ProbeHolds, ""},
-		{world.Check{Type: "redis", Endpoint: "redis://" + redis, Command: []string{"GET", "x"}, Expect: "(nil)"}, world.ProbeHolds, ""},
-		{world.Check{Type: "redis", Endpoint: "redis://" + redis, Command: []string{"PING"}, Expect: "PANG"}, world.ProbeViolated, `"PONG" instead of "PANG"`},
-		{world.Check{Type: "redis", Endpoint: "redis://" + redis, Command: []string{"NOPE"}}, world.ProbeViolated, "ERR unknown command"},
-		{world.Check{Type: "redis", Endpoint: strings.Replace(refusing(t), "http", "redis", 1), Command: []string{"PING"}}, world.ProbeNoAnswer, "refused"},
-		{world.Check{Type: "redis", Endpoint: "redis://" + redis}, world.ProbeFailed, "no command"},
-		{world.Check{Type: "redis", Endpoint: "n1:6379", Command: []string{"PING"}}, world.ProbeFailed, ""},
+		{world.Check{Type: "sql", Question: world.Question{Endpoint: "oracle://u@n1/x", Query: "SELECT 1"}}, world.ProbeFailed, "must be a URL"},
+		{world.Check{Type: "http", Question: world.Question{Endpoint: web.URL}}, world.ProbeViolated, "status 503 instead of 200"},
+		{world.Check{Type: "http", Question: world.Question{Endpoint: refusing(t)}}, world.ProbeNoAnswer, "refused"},
+		{world.Check{Type: "http", Question: world.Question{Endpoint: "http://" + cut.Addr().String()}}, world.ProbeNoAnswer, "EOF"},
+		{world.Check{Type: "http", Question: world.Question{Endpoint: "ftp://n1"}}, world.ProbeFailed, "must be a URL"},
+		{world.Check{Type: "redis",
+			Question: world.Question{Endpoint: "redis://" + redis, Command: []string{"PING"}, Expect: "PONG"}}, world.ProbeHolds, `PING says "PONG"`},
+		{world.Check{Type: "redis", Question: world.Question{Endpoint: "redis://" + redis, Command: []string{"PING"}}}, world.ProbeHolds, ""},
+		{world.Check{Type: "redis",
+			Question: world.Question{Endpoint: "redis://" + redis, Command: []string{"GET", "x"}, Expect: "(nil)"}}, world.ProbeHolds, ""},
+		{world.Check{Type: "redis",
+			Question: world.Question{Endpoint: "redis://" + redis, Command: []string{"PING"}, Expect: "PANG"}}, world.ProbeViolated, `"PONG" instead of "PANG"`},
+		{world.Check{Type: "redis",
+			Question: world.Question{Endpoint: "redis://" + redis, Command: []string{"NOPE"}}}, world.ProbeViolated, "ERR unknown command"},
+		{world.Check{Type: "redis",
+			Question: world.Question{Endpoint: strings.Replace(refusing(t), "http", "redis", 1), Command: []string{"PING"}}}, world.ProbeNoAnswer, "refused"},
+		{world.Check{Type: "redis", Question: world.Question{Endpoint: "redis://" + redis}}, world.ProbeFailed, "no command"},
+		{world.Check{Type: "redis", Question: world.Question{Endpoint: "n1:6379", Command: []string{"PING"}}}, world.ProbeFailed, ""},
 		{world.Check{Type: "custom"}, world.ProbeFailed, "cannot be probed"},
 	} {
 		text, _ := json.Marshal(c.check)
@@ -332,7 +343,8 @@ func TestProber(t *testing.T) {
 	go func() { over <- prober(orders, answers) }()
 	in := json.NewDecoder(answer)
 	ask := func(id int64, endpoint, body string) {
-		text, _ := json.Marshal(world.ProbeOrder{ID: id, Check: world.Check{Type: world.HTTPCheck, Endpoint: endpoint, ExpectBody: body}})
+		text, _ := json.Marshal(world.ProbeOrder{ID: id, Check: world.Check{Type: world.HTTPCheck,
+			Question: world.Question{Endpoint: endpoint, ExpectBody: body}}})
 		order.Write(text)
 	}
 	expect := func(want world.ProbeAnswer) {

@@ -29,16 +29,3 @@ type Length struct {
 
 // Full reports whether nothing is taken away.
 func (l *Length) Full() bool { return l.ChaosNs == 0 && l.CalmNs == 0 && len(l.Skip) == 0 }
-
-// AnyLength reports whether a verdict on a property means the same in a run that is cut short. What a shorter run could violate or fulfil only because
-// it is shorter must be judged in runs of full length alone: amounts, shares, progress, jobs, alerts, models, and expressions, which may count.
-func (p *Property) AnyLength() bool {
-	if p.Kind != Safety && p.Kind != Invariant {
-		return false
-	}
-	switch p.Check.Type {
-	case Linearizability, Isolation, Monotonic, Durability, Agreement:
-		return true
-	}
-	return false
-}

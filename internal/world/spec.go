@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -446,137 +445,6 @@ func (o *Operation) Recorded() string {
 	return o.Kind
 }
 
-// PropertyKind says when a property must hold.
-type PropertyKind string
-
-const (
-	Safety    PropertyKind = "safety"
-	Liveness  PropertyKind = "liveness"
-	Invariant PropertyKind = "invariant"
-	Progress  PropertyKind = "progress" // the kind of ProgressCheck
-	Recovery  PropertyKind = "recovery" // the kind of RecoveryCheck
-)
-
-// CheckType is the way a property is judged.
-type CheckType string
-
-const (
-	// Over the history of operations.
-	Linearizability CheckType = "linearizability"
-	Isolation       CheckType = "isolation"
-	Expression      CheckType = "expression"
-	InvariantCheck  CheckType = "invariant" // an expression that is true at every event
-	Monotonic       CheckType = "monotonic"
-	Durability      CheckType = "durability"
-	// Over the history, the faults and the jobs of a run.
-	ProgressCheck CheckType = "progress"
-	RecoveryCheck CheckType = "recovery"
-	// RunningCheck is of sweeps: every server runs in the end, and its healthcheck has succeeded.
-	RunningCheck CheckType = "running"
-	// Over the logs, the faults and the history of a run.
-	Conformance CheckType = "model" // it is a run of a TLA+ specification
-	// By probes.
-	HTTPCheck  CheckType = "http"
-	RedisCheck CheckType = "redis"
-	SQLCheck   CheckType = "sql"
-	Custom     CheckType = "custom"
-	Agreement  CheckType = "agreement" // all nodes give the same answer in the final phase
-	// AlertsCheck scrapes metrics, on which rules of Prometheus are evaluated.
-	AlertsCheck CheckType = "alerts"
-)
-
-// NodePlace stands for the node's name in what an agreement asks.
-const NodePlace = "{node}"
-
-// UnknownIfSilent as Check.Unanswered: a node that does not answer leaves an agreement unknown, and does not violate it.
-const UnknownIfSilent = "unknown"
-
-// Probes reports whether a check runs programs inside the world.
-func (t CheckType) Probes() bool {
-	switch t {
-	case HTTPCheck, RedisCheck, SQLCheck, Custom, Agreement, AlertsCheck:
-		return true
-	}
-	return false
-}
-
-// Property is a promise about the world.
-type Property struct {
-	Name        string       `json:"name"`
-	Kind        PropertyKind `json:"kind"`
-	Description string       `json:"description,omitempty"`
-	// TimeoutNs: a liveness property must hold within this time after the start and after each heal.
-	TimeoutNs int64 `json:"timeout_ns,omitempty"`
-	Check     Check `json:"check"`
-}
-
-// Check holds the parameters of all check types; only those of Type are set.
-type Check struct {
-	Type         CheckType `json:"type"`
-	Operations   []string  `json:"operations,omitempty"` // linearizability, monotonic: whose results are judged
-	Model        string    `json:"model,omitempty"`      // linearizability, isolation, durability
-	Level        string    `json:"level,omitempty"`      // isolation
-	Endpoint     string    `json:"endpoint,omitempty"`   // http: URL; redis: redis://host:port; sql: postgres:// or mysql://
-	Body         string    `json:"body,omitempty"`       // http: what is sent, by POST
-	Query        string    `json:"query,omitempty"`      // sql
-	ExpectStatus int       `json:"expect_status,omitempty"`
-	ExpectBody   string    `json:"expect_body,omitempty"`
-	Command      []string  `json:"command,omitempty"`   // redis: words of the command
-	Expect       string    `json:"expect,omitempty"`    // redis: the reply
-	Script       []string  `json:"script,omitempty"`    // custom: argv, run on the checker's node
-	Condition    string    `json:"condition,omitempty"` // expression, invariant
-	// While and Despite say which faults are no excuse for a property of liveness, progress or recovery. While is a condition
-	// (Connected) on Nodes: as long as it is true the property must hold, whatever faults lie elsewhere. Faults of the kinds in
-	// Despite excuse nothing anywhere.
-	While   string   `json:"while,omitempty"`
-	Despite []string `json:"despite,omitempty"`
-	// Nodes are asked by an agreement, or are those that While is about. Pattern is a regular expression: its groups, or what it matches, are what must agree.
-	Nodes      []string `json:"nodes,omitempty"`
-	Pattern    string   `json:"pattern,omitempty"`
-	Unanswered string   `json:"unanswered,omitempty"` // violated (also empty) or UnknownIfSilent
-	// Failures and HangNs bound what a progress check lets pass: failures in a row, and time under way; 0 is no bound. Times
-	// of faults, and GraceNs after them, do not count unless DuringFaults.
-	Failures     int   `json:"failures,omitempty"`
-	HangNs       int64 `json:"hang_ns,omitempty"`
-	GraceNs      int64 `json:"grace_ns,omitempty"`
-	DuringFaults bool  `json:"during_faults,omitempty"`
-	// Keys is how many keys a recovery check tries after the last heal.
-	Keys int `json:"keys,omitempty"`
-	// KeyPatterns choose the keys that are judged: linearizability, monotonic, durability. Without any, these are all that can be.
-	KeyPatterns []string `json:"key_patterns,omitempty"`
-	Jobs        Jobs     `json:"jobs,omitzero"` // progress, recovery
-	// Mapping reports which steps of a specification the events of a run are: model.
-	Mapping *Mapping `json:"mapping,omitempty"`
-	Alerts  *Alerts  `json:"alerts,omitempty"` // alerts
-	// IntervalNs is how often a probing check runs.
-	IntervalNs int64 `json:"interval_ns,omitempty"`
-}
-
-// Tolerant reports whether a property must hold while some faults last, and not only without any.
-func (p *Property) Tolerant() bool { return p.Check.While != "" || len(p.Check.Despite) > 0 }
-
-// Connected reads a condition on a group of n nodes: "majority connected", "all connected", or a number and "connected". It is
-// how many of the nodes must be up, and connected with each other.
-func Connected(condition string, n int) (least int, err error) {
-	amount, rest, _ := strings.Cut(strings.TrimSpace(condition), " ")
-	if strings.TrimSpace(rest) != "connected" {
-		return 0, fmt.Errorf("%q is no condition; write majority connected, all connected, or a number such as 2 connected", condition)
-	}
-	switch amount {
-	case "majority":
-		return n/2 + 1, nil
-	case "all":
-		return n, nil
-	}
-	if least, err = strconv.Atoi(amount); err != nil || least < 1 {
-		return 0, fmt.Errorf("%q is no condition; write majority connected, all connected, or a number such as 2 connected", condition)
-	}
-	if least > n {
-		return 0, fmt.Errorf("%d of %d nodes are never connected", least, n)
-	}
-	return least, nil
-}
-
 // Mapping says which steps of a TLA+ specification the events of a run are. Events are the lines of the servers' logs that match
 // Lines, crashes and restarts of servers, and, if one of the rules is about them, operations of the history, events that servers
 // reported by an SDK, and results of probes. The first rule that matches an event decides; an event that none matches is counted
@@ -691,6 +559,9 @@ const (
 // RecoveryClients is in the names of the clients that try everything again after the last heal, after the workload's name.
 const RecoveryClients = "/recovery/"
 
+// IsRecovery separates the clients that try everything again after the last heal from those of the workload.
+func IsRecovery(client string) bool { return strings.Contains(client, RecoveryClients) }
+
 // Faults is what may go wrong. Rates are parts per million: packets for Drop, Delay, Duplicate, Reorder and
 // Corrupt, calls for disk faults, time steps for the others.
 type Faults struct {
@@ -746,6 +617,8 @@ func FaultNames(kinds []FaultKind) string {
 }
 
 // FaultRule is one kind of fault with its rate and shape.
+//
+// The order of the fields is that of the JSON of stored Specs, on which digests depend.
 type FaultRule struct {
 	Kind    FaultKind `json:"kind"`
 	Text    string    `json:"text,omitempty"` // the sentence that the user wrote, if it is one
@@ -759,13 +632,7 @@ type FaultRule struct {
 	Most  int64 `json:"most,omitempty"`
 	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.
 	Targets []string `json:"targets,omitempty"`
-	OneWay  bool     `json:"one_way,omitempty"`
-	// Shape is that of a partition: nodes, links (empty is both), or, of a group of servers, halves, bridge or ring.
-	Shape string `json:"shape,omitempty"`
-	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) are what a slow link adds; all 0 is a default.
-	LatencyNs      int64 `json:"latency_ns,omitempty"`
-	JitterNs       int64 `json:"jitter_ns,omitempty"`
-	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
+	LinkEffect
 	// Max bounds how often the rule injects in one run; 0 is no bound.
 	Max int `json:"max,omitempty"`
 	// FromStart has a rule that draws by a rate also affect nodes that have not been ready yet, from FairFaults on. Rules with
@@ -777,6 +644,22 @@ type FaultRule struct {
 	Derived bool `json:"derived,omitempty"`
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`
+	Trigger
+}
+
+// LinkEffect shapes faults of links.
+type LinkEffect struct {
+	OneWay bool `json:"one_way,omitempty"`
+	// Shape is that of a partition: nodes, links (empty is both), or, of a group of servers, halves, bridge or ring.
+	Shape string `json:"shape,omitempty"`
+	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) are what a slow link adds; all 0 is a default.
+	LatencyNs      int64 `json:"latency_ns,omitempty"`
+	JitterNs       int64 `json:"jitter_ns,omitempty"`
+	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
+}
+
+// Trigger says at which acts of programs a rule injects. A rule without one draws once a time step.
+type Trigger struct {
 	// At names system calls: the rule draws, and injects, where a program of the target makes one of them, and not once a
 	// time step. Path bounds that to calls on files: a pattern as of path.Match, of the last element if it has no slash.
 	At   []string `json:"at,omitempty"`

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -231,20 +232,23 @@ type Property struct {
 	Within       time.Duration // of recovery: after the last fault has ended
 }
 
+// overOperations reports whether checks of a kind judge what operations of clients returned, and when.
+func overOperations(k *world.CheckKind) bool {
+	return k.Basis == world.ByOperations || k.Basis == world.ByRun
+}
+
 // Property adds a check over the operations of clients.
 func (w *World) Property(p Property) {
-	kind, t := world.Safety, world.CheckType(p.Type)
-	switch t {
-	case world.Linearizability, world.Isolation, world.Durability, world.Monotonic, world.Expression:
-	case world.InvariantCheck, world.ProgressCheck, world.RecoveryCheck:
-		kind = world.PropertyKind(t)
-	default:
-		w.mistake("property %q: %q is no type of a check over operations; there are linearizability, isolation, durability, "+
-			"monotonic, expression, invariant, progress and recovery, and Invariant, Eventually and Final take functions", p.Name, p.Type)
+	t := world.CheckType(p.Type)
+	kind := cmp.Or(t.Kind().Property, world.Safety)
+	if known := world.CheckTypes(overOperations); !slices.Contains(known, p.Type) {
+		last := len(known) - 1
+		w.mistake("property %q: %q is no type of a check over operations; there are %s and %s, and Invariant, Eventually and Final take functions",
+			p.Name, p.Type, strings.Join(known[:last], ", "), known[last])
 	}
-	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t, Model: p.Model,
-		Level: p.Level, Operations: p.Operations, Condition: p.Condition, Failures: p.Failures, HangNs: int64(p.Hang),
-		GraceNs: int64(p.Grace), DuringFaults: p.DuringFaults, Keys: p.Keys}})
+	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t,
+		Subject:  world.Subject{Model: p.Model, Level: p.Level, Operations: p.Operations, Condition: p.Condition},
+		Patience: world.Patience{Failures: p.Failures, HangNs: int64(p.Hang), GraceNs: int64(p.Grace), DuringFaults: p.DuringFaults}, Keys: p.Keys}})
 }
 
 // check adds a property while the engine is made. In a run its Spec has them.
@@ -264,7 +268,8 @@ func (w *World) Linearizable(model string) {
 		w.mistake("there are two properties %q; for a further one use Property, with a name of its own and the type %s", linearizable, world.Linearizability)
 		return
 	}
-	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
+	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+		Subject: world.Subject{Model: model}}})
 }
 
 // Invariant promises that a function returns no error. It is called after each step of a node. It may read the
@@ -304,7 +309,7 @@ func (w *World) promise(c promise) {
 		what = "it comes true within " + time.Duration(c.within).String() + " of the start and of each heal"
 	}
 	w.property(world.Property{Name: c.name, Kind: c.kind, TimeoutNs: c.within, Description: c.name + ": " + what,
-		Check: world.Check{Type: world.Custom, Script: []string{c.name}, IntervalNs: every}})
+		Check: world.Check{Type: world.Custom, Question: world.Question{Script: []string{c.name}}, IntervalNs: every}})
 }
 
 func (w *World) property(p world.Property) {
@@ -458,7 +463,8 @@ func (w *World) describe() *world.Spec {
 	case c.Switch == 0 && points.Linked:
 		s.Sched.SwitchPPM = defaultSwitch * tape.Certain
 	}
-	s.Faults = world.Faults{Enabled: len(w.faults) > 0, Swarm: c.Swarm, StartNs: int64(c.Warmup), SettleNs: or(c.Settle, defaultSettle), Rules: w.faults}
+	s.Faults = world.Faults{Enabled: len(w.faults) > 0, Swarm: c.Swarm, StartNs: int64(c.Warmup), SettleNs: or(c.Settle, defaultSettle),
+		Rules: w.faults}
 	clients := slices.ContainsFunc(w.parts, func(p part) bool { return p.role == world.Client })
 	switch {
 	case c.Chaos > 0:

@@ -50,9 +50,10 @@ const (
 
 var (
 	partitions = world.FaultRule{Kind: "partition", RatePPM: partitionPPM, MinNs: partitionMinNs, MaxNs: partitionMaxNs}
-	oneWay     = world.FaultRule{Kind: "partition", RatePPM: partitionPPM, MinNs: partitionMinNs, MaxNs: partitionMaxNs, OneWay: true}
-	crashes    = world.FaultRule{Kind: "crash", RatePPM: crashPPM, MinNs: crashMinNs, MaxNs: crashMaxNs}
-	pauses     = world.FaultRule{Kind: "pause", RatePPM: pausePPM, MinNs: pauseMinNs, MaxNs: pauseMaxNs}
+	oneWay     = world.FaultRule{Kind: "partition", RatePPM: partitionPPM, MinNs: partitionMinNs, MaxNs: partitionMaxNs,
+		LinkEffect: world.LinkEffect{OneWay: true}}
+	crashes = world.FaultRule{Kind: "crash", RatePPM: crashPPM, MinNs: crashMinNs, MaxNs: crashMaxNs}
+	pauses  = world.FaultRule{Kind: "pause", RatePPM: pausePPM, MinNs: pauseMinNs, MaxNs: pauseMaxNs}
 )
 
 type simEvent struct {

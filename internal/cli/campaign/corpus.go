@@ -26,17 +26,17 @@ func strategyOf(a *console.App, f *campaignFlags, p *project.Project, seed uint6
 	set := project.SettingsOf(&p.Search)
 	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
 	name := cmp.Or(f.strategy, p.Search.Strategy)
-	systematic := name == search.Breadth || name == search.Depth
+	systematic := search.KindOf(name).Uses(search.KeyMaxDepth)
 	if f.maxDepth > 0 && f.strategy == "" && !systematic {
 		name, systematic = search.Breadth, true
 		a.Note("note: --max-depth asks for a systematic search, so the strategy is %s and not %s", name, p.Search.Strategy)
 	}
 	if f.maxDepth > 0 && !systematic {
-		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s or %s", name, search.Breadth, search.Depth)
+		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s", name, strings.Join(search.Using(search.KeyMaxDepth), " or "))
 	}
 	if dir := cmp.Or(f.corpus, p.Search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
 		if !begins(name) {
-			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, search.Guided)
+			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, strings.Join(search.Using(search.KeyCorpus), " or "))
 		}
 		list, err := readCorpus(dir)
 		if err == nil {
@@ -62,7 +62,7 @@ func strategyOf(a *console.App, f *campaignFlags, p *project.Project, seed uint6
 // begins reports whether a strategy begins with a corpus.
 func begins(name string) bool {
 	p, err := search.Parse(name)
-	return err == nil && p.Strategy == search.Guided
+	return err == nil && search.KindOf(p.Strategy).Uses(search.KeyCorpus)
 }
 
 // readCorpus reads the entries in a folder, in the order of their names. A folder without any is an error.

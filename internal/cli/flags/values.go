@@ -155,8 +155,8 @@ func (v strategyFlag) Type() string   { return "word" }
 func (v strategyFlag) Set(text string) error {
 	switch p, err := search.Parse(text); {
 	case text == "" || err != nil && !search.Known(p.Strategy):
-		return fmt.Errorf("strategies are %s, and with --actor-mode %s and %s for worlds with a schedule",
-			strings.Join(search.Names, " and "), search.ModelFuzz, search.Enumerated)
+		return fmt.Errorf("strategies are %s, and with --actor-mode %s for worlds with a schedule",
+			strings.Join(search.Names, " and "), strings.Join(search.Scheduled(), " and "))
 	case err != nil:
 		return err
 	}

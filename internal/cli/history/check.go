@@ -18,6 +18,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
@@ -50,7 +51,7 @@ type judging struct {
 	total      string
 	negative   bool
 	groupSize  int
-	limits     check.WorkloadLimits
+	limits     histories.WorkloadLimits
 	inSessions bool // the history has sessions and no times
 	inOrder    bool // the events are sorted by their indices
 	typed      bool // the values are spelt with their types
@@ -87,7 +88,7 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 	j.AddPlacesAndDocument(c)
 	c.Flags().StringVar(&j.model, "model", "",
 		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions "+
-			"list-append, rw-register; of Jepsen's workloads "+strings.Join(check.WorkloadModels, ", "))
+			"list-append, rw-register; of Jepsen's workloads "+strings.Join(histories.WorkloadModels, ", "))
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
@@ -200,7 +201,7 @@ func unlessInterrupted(ctx context.Context, work func() error) error {
 // recorded is a history from a file: its transactions over lists where nothing else is asked for, its operations, or its events where there is more to
 // look at.
 type recorded struct {
-	lists    *check.ListTransactions
+	lists    *histories.ListTransactions
 	ops      []history.Operation
 	events   []history.Event
 	length   int // in events
@@ -242,25 +243,25 @@ func (j *judging) judgeOne(p *world.Property, h *recorded) check.Verdict {
 	if h.lists != nil {
 		return h.lists.Judge(p)
 	}
-	judge := check.Operations
-	switch workload := slices.Contains(check.WorkloadModels, p.Check.Model); {
+	judge := histories.Operations
+	switch workload := slices.Contains(histories.WorkloadModels, p.Check.Model); {
 	case j.inSessions && (workload || !check.ByOperations(p.Check.Type)):
-		return check.Untimed(p)
+		return histories.Untimed(p)
 	case j.inSessions:
-		judge = check.InSessions
+		judge = histories.InSessions
 	case workload:
 		judge = func(p *world.Property, ops []history.Operation) check.Verdict {
-			return check.Workload(p, j.limits, ops)
+			return histories.Workload(p, j.limits, ops)
 		}
 	case !check.ByOperations(p.Check.Type):
 		return check.History(p, h.events)
 	case j.typed:
-		judge = check.Typed
+		judge = histories.Typed
 	}
 	if h.ops != nil {
 		return judge(p, h.ops)
 	}
-	return check.Paired(p, h.events, judge)
+	return histories.Paired(p, h.events, judge)
 }
 
 // property is what the flags ask for; none where the configuration says it.
@@ -271,7 +272,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	if j.model == "mutex" { // as Knossos and elle-cli name it
 		j.model = "lock"
 	}
-	transactions := j.model == check.ListAppend || j.model == check.RWRegister
+	transactions := j.model == histories.ListAppend || j.model == histories.RWRegister
 	set := c.Flags().Changed
 	if j.format != "" && !slices.Contains(formatNames(), j.format) {
 		return nil, fmt.Errorf("--format: no format %q; there are %s", j.format, strings.Join(formatNames(), ", "))
@@ -279,12 +280,12 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	if formats.Format(j.format).OfFolder() {
 		return nil, fmt.Errorf("--format %s: name the folder of the logs, without --format", j.format)
 	}
-	for flag, model := range map[string]string{"total-amount": check.Bank, "allow-negative-balances": check.Bank, "group-size": check.LongFork} {
+	for flag, model := range map[string]string{"total-amount": histories.Bank, "allow-negative-balances": histories.Bank, "group-size": histories.LongFork} {
 		if set(flag) && j.model != model {
 			return nil, fmt.Errorf("--%s is for --model %s", flag, model)
 		}
 	}
-	j.limits = check.WorkloadLimits{Negative: j.negative, GroupSize: j.groupSize}
+	j.limits = histories.WorkloadLimits{Negative: j.negative, GroupSize: j.groupSize}
 	if j.total != "" {
 		total, ok := new(big.Int).SetString(j.total, 10)
 		if !ok {
@@ -293,7 +294,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		j.limits.Total = total
 	}
 	switch {
-	case slices.Contains(check.WorkloadModels, j.model):
+	case slices.Contains(histories.WorkloadModels, j.model):
 		for _, flag := range []string{"isolation", "expression", "invariant", "monotonic", "durability", "operations", "keys"} {
 			if set(flag) {
 				return nil, fmt.Errorf("--%s: the model %s judges alone; leave it out", flag, j.model)
@@ -304,7 +305,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	case set("isolation") || transactions:
 		p.Name, k.Type, k.Model, k.Level = "isolation", world.Isolation, j.model, j.level
 		if j.model == "" && isolation.OfRegisters(isolation.Level(j.level)) {
-			k.Model = check.RWRegister
+			k.Model = histories.RWRegister
 		}
 		if len(j.operations) > 0 {
 			return nil, errors.New("--operations: transactions are judged as a whole; leave it out")
@@ -322,10 +323,10 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	default:
 		return nil, nil
 	}
-	if len(k.Operations) > 0 && k.Type != world.Linearizability && k.Type != world.Monotonic {
+	if len(k.Operations) > 0 && !k.Type.Kind().Uses("operations") {
 		return nil, fmt.Errorf("--operations: %s judges all operations; leave it out", p.Name)
 	}
-	if len(k.KeyPatterns) > 0 && k.Type != world.Linearizability && k.Type != world.Monotonic && k.Type != world.Durability {
+	if len(k.KeyPatterns) > 0 && !k.Type.Kind().Uses("keys") {
 		return nil, fmt.Errorf("--keys: %s judges all keys; leave it out", p.Name)
 	}
 	if set("model") && k.Model != j.model {
@@ -334,7 +335,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	if len(j.properties) > 0 {
 		return nil, errors.New("--property selects a property of the configuration, and another flag names a check; give one of them")
 	}
-	if err := check.Validate(&p); err != nil {
+	if err := histories.Validate(&p); err != nil {
 		return nil, fmt.Errorf("%w; `bloodhound docs checks` has the words of checks", err)
 	}
 	return []world.Property{p}, nil
@@ -405,7 +406,7 @@ func overHistories(a *console.App, all []world.Property, named bool) []world.Pro
 			a.Note("note: property %q is not judged: its check looks at servers, and a history has none", p.Name)
 			continue
 		}
-		if p.Check.Type == world.Conformance && !named {
+		if p.Check.Type.Kind().Basis == world.ByModel && !named {
 			a.Note("note: property %q is not judged: its check looks at logs, and a history has none", p.Name)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -20,10 +21,10 @@ import (
 // history is another one, or needs a second look at its events.
 func (j *judging) readLists(name string, properties []world.Property) (*recorded, error) {
 	size, ok := sizeOfFile(name)
-	if !ok || len(properties) == 0 || slices.ContainsFunc(properties, func(p world.Property) bool { return !check.OverLists(&p) }) {
+	if !ok || len(properties) == 0 || slices.ContainsFunc(properties, func(p world.Property) bool { return !histories.OverLists(&p) }) {
 		return nil, nil
 	}
-	lists := check.NewListTransactions(min(eventsOf(name, size), history.MaxEvents) / 2)
+	lists := histories.NewListTransactions(min(eventsOf(name, size), history.MaxEvents) / 2)
 	h := &recorded{lists: lists}
 	_, err := j.paired(name, h, history.NewPairingEach(lists.Add))
 	if err != nil || h.length == 0 || j.inSessions {
@@ -127,9 +128,9 @@ func (j *judging) readEach(name string, do func(*history.Event) error) error {
 	}
 	j.typed, j.inSessions = r.Format.Typed(), j.inSessions || r.Format.InSessions()
 	report := do
-	if r.Format.Keyed() && !j.keyed && j.model != check.SetFull {
+	if r.Format.Keyed() && !j.keyed && j.model != histories.SetFull {
 		report = func(e *history.Event) error {
-			if e.Type == history.Invoke && history.IsRead(e.Op) && check.AsksForPair(e.Key, e.Input) {
+			if e.Type == history.Invoke && history.IsRead(e.Op) && histories.AsksForPair(e.Key, e.Input) {
 				return fmt.Errorf("a read asks for %s, which is a key and no value yet, as jepsen.independent writes them; add --keyed", e.Input)
 			}
 			return do(e)

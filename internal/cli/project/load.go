@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
@@ -138,7 +139,7 @@ func validateProperties(r *config.Result) error {
 	var mistakes engine.Mistakes
 	for i := range r.Spec.Properties {
 		p := &r.Spec.Properties[i]
-		err := check.Validate(p)
+		err := histories.Validate(p)
 		if err == nil {
 			continue
 		}

@@ -15,9 +15,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// scrapeIntervalNs is how often metrics are scraped if the file does not say.
-const scrapeIntervalNs = 15_000_000_000
-
 // alertsCheck reads rules of Prometheus, and where their metrics come from.
 func alertsCheck(l *load.State, n *source.Node, p *world.Property, key string) {
 	before := len(l.Errs)
@@ -25,7 +22,6 @@ func alertsCheck(l *load.State, n *source.Node, p *world.Property, key string) {
 		l.Fail(n.Position, "use `kind: safety`", "%s: an alert that fires is a violation, so the property must be of kind safety", key)
 	}
 	c := &p.Check
-	c.IntervalNs = source.ValueOr(n.Get("interval"), int64(scrapeIntervalNs))
 	c.GraceNs = grace(l, n, key)
 	c.DuringFaults = source.ValueOr(n.Get("during_faults"), false)
 	a := &world.Alerts{Names: n.Get("alerts").Words(), Ignored: n.Get("ignore").Words()}

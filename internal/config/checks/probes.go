@@ -30,7 +30,24 @@ func RedisCheck(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 }
 
-func sqlCheck(l *load.State, n *source.Node, c *world.Check, key string) {
+func redisCheck(l *load.State, n *source.Node, p *world.Property, key string) {
+	p.Check.Endpoint = endpoint(l, n, "redis", key)
+	RedisCheck(l, n, &p.Check, key)
+}
+
+func httpCheck(l *load.State, n *source.Node, p *world.Property, key string) {
+	c, expect := &p.Check, n.Get("expect")
+	c.Endpoint = endpoint(l, n, "http", key)
+	c.Body = source.ValueOr(n.Get("body"), "")
+	c.ExpectStatus = int(source.ValueOr(expect.Get("status"), int64(200)))
+	c.ExpectBody = l.ExpectedBody(expect, key)
+	if expect != nil && expect.Kind == source.Scalar {
+		l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an http check must be a mapping", key)
+	}
+}
+
+func sqlCheck(l *load.State, n *source.Node, p *world.Property, key string) {
+	c := &p.Check
 	c.Endpoint = endpoint(l, n, "", key)
 	query(l, n, c, key)
 	expect := n.Get("expect")

@@ -16,14 +16,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// livenessTimeoutNs is the time of a liveness property that names none.
-const livenessTimeoutNs = 30_000_000_000
-
 // recoveryKeys is how many keys a recovery check tries that does not say.
 const recoveryKeys = 10
-
-// ProbeIntervalNs is how often a probing check runs.
-const ProbeIntervalNs = 1_000_000_000
 
 // Read reads `properties`, and adds the checker node if a check probes.
 func Read(l *load.State, top *source.Node) {
@@ -92,7 +86,7 @@ func property(l *load.State, n *source.Node, key string) (world.Property, bool) 
 	case timed && source.ValueOr(c.Get("type"), "") == string(world.ProgressCheck):
 		timed = false
 	case timed && p.TimeoutNs == 0:
-		p.TimeoutNs = livenessTimeoutNs
+		p.TimeoutNs = p.Timeout()
 	}
 	if !timed && p.TimeoutNs != 0 {
 		l.Idle(n.Entry("timeout").Key.Position, key+"."+n.Entry("timeout").Key.Text, "only liveness and recovery properties have a timeout")
@@ -102,17 +96,37 @@ func property(l *load.State, n *source.Node, key string) (world.Property, bool) 
 	return p, len(l.Errs) == before
 }
 
-// checkKeys reports which types of checks a key belongs to.
-var checkKeys = map[string]string{
-	"operations": "linearizability monotonic progress recovery", "model": "linearizability isolation durability", "level": "isolation",
-	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
-	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
-	"failures": "progress", "hang": "progress", "grace": "progress alerts", "during_faults": "progress alerts",
-	"keys": "recovery linearizability monotonic durability", "jobs": "progress recovery",
-	"spec": "model", "config": "model", "library": "model", "view": "model", "lines": "model", "left_out": "model", "events": "model",
-	"nodes": "agreement progress recovery http redis sql custom", "while": "progress recovery http redis sql custom",
-	"despite": "progress recovery http redis sql custom alerts", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom alerts",
-	"rules": "alerts", "scrape": "alerts", "alerts": "alerts", "ignore": "alerts", "labels": "alerts",
+// checkKeys names the types of checks that each key belongs to.
+var checkKeys = func() map[string]string {
+	types := map[string]string{}
+	for i := range world.CheckKinds {
+		k := &world.CheckKinds[i]
+		for _, key := range k.Keys {
+			types[key] = strings.TrimSpace(types[key] + " " + string(k.Type))
+		}
+	}
+	return types
+}()
+
+// readers read what each type of checks has besides the keys that several types share.
+var readers = map[world.CheckType]func(l *load.State, n *source.Node, p *world.Property, key string){
+	world.Linearizability: keyed,
+	world.Isolation:       isolation,
+	world.Expression:      expression,
+	world.InvariantCheck:  expression,
+	world.Monotonic:       monotonic,
+	world.Durability:      keyed,
+	world.Conformance: func(l *load.State, n *source.Node, p *world.Property, key string) {
+		p.Check.Mapping = mapping(l, n, key, mostLeftOut)
+	},
+	world.HTTPCheck:     httpCheck,
+	world.RedisCheck:    redisCheck,
+	world.SQLCheck:      sqlCheck,
+	world.Custom:        custom,
+	world.Agreement:     agreement,
+	world.ProgressCheck: progress,
+	world.RecoveryCheck: recovery,
+	world.AlertsCheck:   alertsCheck,
 }
 
 func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string) {
@@ -123,11 +137,11 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		return
 	}
 	l.OnlyFor(n, key, "type", string(c.Type), checkKeys)
+	kind := c.Type.Kind()
 	switch {
-	case c.Type == world.Agreement || c.Type == world.AlertsCheck:
-	case c.Type.Probes():
-		c.IntervalNs = source.ValueOr(n.Get("interval"), int64(ProbeIntervalNs))
-	case c.Type == world.ProgressCheck || c.Type == world.RecoveryCheck:
+	case kind.Basis == world.ByProbes:
+		c.IntervalNs = source.ValueOr(n.Get("interval"), kind.IntervalNs)
+	case kind.Waits:
 	case p.Kind == world.Liveness:
 		l.Fail(n.Position, "use `kind: safety`", "%s: a violation of %s is permanent, so its property cannot be of kind liveness", key, c.Type)
 	}
@@ -136,73 +150,66 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 			"%s.type: a property of kind %s needs the check of the same name", key, p.Kind)
 	}
 	modelOf(l, n, c, key)
-	expect := n.Get("expect")
-	switch c.Type {
-	case world.Linearizability:
-		operationsOf(l, n, p, key)
-		judgedKeys(l, n.Get("keys"), c, key)
-	case world.Durability:
-		judgedKeys(l, n.Get("keys"), c, key)
-	case world.Isolation:
-		c.Level = source.ValueOr(n.Get("level"), "serializable")
-		if c.Model == "list-append" && slices.Contains(keys.RegistersOnly, c.Level) {
-			l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`",
-				"%s.level: %s is supported for registers only", key, c.Level)
-		}
-	case world.Monotonic:
-		operationsOf(l, n, p, key)
-		judgedKeys(l, n.Get("keys"), c, key)
-		performed(l, n.Get("operations"), key+".operations")
-	case world.ProgressCheck:
-		operationsOf(l, n, p, key)
-		performed(l, n.Get("operations"), key+".operations")
-		c.Failures = int(source.ValueOr(n.Get("failures"), int64(0)))
-		c.HangNs = source.ValueOr(n.Get("hang"), int64(0))
-		c.GraceNs = grace(l, n, key)
-		c.DuringFaults = source.ValueOr(n.Get("during_faults"), false)
-		if !n.Has("failures") && !n.Has("hang") {
-			l.Missing(n, "failures", "add `failures: 20`, `hang: 10s`, or both", "%s has neither failures nor hang", key)
-		}
-		jobs(l, n.Get("jobs"), c, key+".jobs")
-	case world.RecoveryCheck:
-		operationsOf(l, n, p, key)
-		performed(l, n.Get("operations"), key+".operations")
-		c.Keys = int(source.ValueOr(n.Get("keys"), int64(recoveryKeys)))
-		if e := n.Get("keys"); e != nil && e.Kind != source.Scalar {
-			l.Fail(e.Position, "write a number, such as `keys: 10`", "%s.keys of a recovery check must be the number of keys to try", key)
-		}
-		jobs(l, n.Get("jobs"), c, key+".jobs")
-	case world.Conformance:
-		c.Mapping = mapping(l, n, key, mostLeftOut)
-	case world.HTTPCheck:
-		c.Endpoint = endpoint(l, n, "http", key)
-		c.Body = source.ValueOr(n.Get("body"), "")
-		c.ExpectStatus = int(source.ValueOr(expect.Get("status"), int64(200)))
-		c.ExpectBody = l.ExpectedBody(expect, key)
-		if expect != nil && expect.Kind == source.Scalar {
-			l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an http check must be a mapping", key)
-		}
-	case world.RedisCheck:
-		c.Endpoint = endpoint(l, n, "redis", key)
-		RedisCheck(l, n, c, key)
-	case world.SQLCheck:
-		sqlCheck(l, n, c, key)
-	case world.Custom:
-		l.Missing(n, "script", "add `script: ./check.sh`", "%s has no script", key)
-		script(l, n, p, key)
-	case world.Agreement:
-		agreement(l, n, p, key)
-	case world.AlertsCheck:
-		alertsCheck(l, n, p, key)
-	case world.Expression, world.InvariantCheck:
-		c.Condition = strings.TrimSpace(source.ValueOr(n.Get("condition"), ""))
-		l.Missing(n, "condition", "add `condition:`, such as all(ops, .type != \"fail\")", "%s has no condition", key)
-		l.Remember(load.Place{Part: engine.PartProperty, Name: p.Name}, n.Get("condition"), key+".condition")
-		if e := n.Get("condition"); e != nil && c.Condition == "" {
-			l.Fail(e.Position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
-		}
+	if read := readers[c.Type]; read != nil {
+		read(l, n, p, key)
 	}
 	tolerance(l, n, p, key)
+}
+
+// keyed reads which operations and keys are judged.
+func keyed(l *load.State, n *source.Node, p *world.Property, key string) {
+	if p.Check.Type.Kind().Uses("operations") {
+		operationsOf(l, n, p, key)
+	}
+	judgedKeys(l, n.Get("keys"), &p.Check, key)
+}
+
+func isolation(l *load.State, n *source.Node, p *world.Property, key string) {
+	c := &p.Check
+	c.Level = source.ValueOr(n.Get("level"), "serializable")
+	if c.Model == "list-append" && slices.Contains(keys.RegistersOnly, c.Level) {
+		l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`",
+			"%s.level: %s is supported for registers only", key, c.Level)
+	}
+}
+
+func monotonic(l *load.State, n *source.Node, p *world.Property, key string) {
+	keyed(l, n, p, key)
+	performed(l, n.Get("operations"), key+".operations")
+}
+
+func progress(l *load.State, n *source.Node, p *world.Property, key string) {
+	c := &p.Check
+	operationsOf(l, n, p, key)
+	performed(l, n.Get("operations"), key+".operations")
+	c.Failures = int(source.ValueOr(n.Get("failures"), int64(0)))
+	c.HangNs = source.ValueOr(n.Get("hang"), int64(0))
+	c.GraceNs = grace(l, n, key)
+	c.DuringFaults = source.ValueOr(n.Get("during_faults"), false)
+	if !n.Has("failures") && !n.Has("hang") {
+		l.Missing(n, "failures", "add `failures: 20`, `hang: 10s`, or both", "%s has neither failures nor hang", key)
+	}
+	jobs(l, n.Get("jobs"), c, key+".jobs")
+}
+
+func recovery(l *load.State, n *source.Node, p *world.Property, key string) {
+	operationsOf(l, n, p, key)
+	performed(l, n.Get("operations"), key+".operations")
+	p.Check.Keys = int(source.ValueOr(n.Get("keys"), int64(recoveryKeys)))
+	if e := n.Get("keys"); e != nil && e.Kind != source.Scalar {
+		l.Fail(e.Position, "write a number, such as `keys: 10`", "%s.keys of a recovery check must be the number of keys to try", key)
+	}
+	jobs(l, n.Get("jobs"), &p.Check, key+".jobs")
+}
+
+func expression(l *load.State, n *source.Node, p *world.Property, key string) {
+	c := &p.Check
+	c.Condition = strings.TrimSpace(source.ValueOr(n.Get("condition"), ""))
+	l.Missing(n, "condition", "add `condition:`, such as all(ops, .type != \"fail\")", "%s has no condition", key)
+	l.Remember(load.Place{Part: engine.PartProperty, Name: p.Name}, n.Get("condition"), key+".condition")
+	if e := n.Get("condition"); e != nil && c.Condition == "" {
+		l.Fail(e.Position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
+	}
 }
 
 // tolerance reads which faults are no excuse for a property.
@@ -220,10 +227,10 @@ func tolerance(l *load.State, n *source.Node, p *world.Property, key string) {
 	if first == nil {
 		first = n.Get("despite")
 	}
-	switch waits := p.Kind == world.Liveness || c.Type == world.ProgressCheck || c.Type == world.RecoveryCheck; {
+	switch {
 	case first == nil:
 		return
-	case !waits && c.Type != world.AlertsCheck:
+	case !p.Waits() && c.Type != world.AlertsCheck:
 		l.Fail(first.Position, "use `kind: liveness`, or remove it", "%s: faults never excuse a property of kind %s", key, p.Kind)
 		return
 	case c.DuringFaults:
@@ -282,6 +289,11 @@ func jobs(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 }
 
+func custom(l *load.State, n *source.Node, p *world.Property, key string) {
+	l.Missing(n, "script", "add `script: ./check.sh`", "%s has no script", key)
+	script(l, n, p, key)
+}
+
 func script(l *load.State, n *source.Node, p *world.Property, key string) {
 	p.Check.Script = l.Program(n.Get("script"), key+".script")
 	l.Remember(load.Place{Part: engine.PartProperty, Name: p.Name}, n.Get("script"), key+".script")
@@ -292,7 +304,7 @@ func script(l *load.State, n *source.Node, p *world.Property, key string) {
 
 // modelOf reads the model of a check that has one.
 func modelOf(l *load.State, n *source.Node, c *world.Check, key string) {
-	known := keys.ModelsOf[c.Type]
+	known := c.Type.Kind().Models
 	if len(known) == 0 {
 		return
 	}

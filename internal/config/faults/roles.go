@@ -64,7 +64,7 @@ func role(l *load.State, c *source.Node, name, node, key string) world.NodeRole 
 		}
 		return r
 	case c.Has("script"):
-		r.Check = &world.Check{Type: world.Custom, Script: l.Program(c.Get("script"), key+".script")}
+		r.Check = &world.Check{Type: world.Custom, Question: world.Question{Script: l.Program(c.Get("script"), key+".script")}}
 		for i, w := range r.Check.Script {
 			r.Check.Script[i] = named(w)
 		}
@@ -75,10 +75,11 @@ func role(l *load.State, c *source.Node, name, node, key string) world.NodeRole 
 		checks.RedisCheck(l, c, r.Check, key)
 	default:
 		r.Check = &world.Check{Type: world.HTTPCheck,
-			ExpectStatus: int(source.ValueOr(c.Get("expect").Get("status"), int64(200))), ExpectBody: l.ExpectedBody(c.Get("expect"), key)}
+			Question: world.Question{ExpectStatus: int(source.ValueOr(c.Get("expect").Get("status"), int64(200))),
+				ExpectBody: l.ExpectedBody(c.Get("expect"), key)}}
 		r.Check.Endpoint, _ = l.ServerURL(c.Get("endpoint").Position, "http", key+".endpoint", named(c.Get("endpoint").Text))
 	}
-	r.Check.IntervalNs = source.ValueOr(c.Get("interval"), int64(checks.ProbeIntervalNs))
+	r.Check.IntervalNs = source.ValueOr(c.Get("interval"), r.Check.Type.Kind().IntervalNs)
 	return r
 }
 

@@ -175,8 +175,8 @@ func idleKeys(l *load.State, n *source.Node, r *world.FaultRule, key string) {
 func rule(l *load.State, n *source.Node, key string, roles []string) (world.FaultRule, bool) {
 	before := len(l.Errs)
 	r := world.FaultRule{Kind: world.FaultKind(source.ValueOr(n.Get("kind"), "")), RatePPM: source.ValueOr(n.Get("rate"), uint64(0)),
-		OneWay: source.ValueOr(n.Get("one_way"), false), Max: int(source.ValueOr(n.Get("max"), int64(0))), ByUser: true,
-		Path:      source.ValueOr(n.Get("path"), ""),
+		LinkEffect: world.LinkEffect{OneWay: source.ValueOr(n.Get("one_way"), false)}, Max: int(source.ValueOr(n.Get("max"), int64(0))), ByUser: true,
+		Trigger:   world.Trigger{Path: source.ValueOr(n.Get("path"), "")},
 		FromStart: source.ValueOr(n.Get("from_start"), false)}
 	if r.Kind == "" {
 		l.Missing(n, "kind", "add `kind:`, one of "+strings.Join(keys.FaultKinds, ", "), "%s has no kind", key)

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 )
 
 // Bloodhound is bloodhound.yaml.
@@ -93,9 +94,9 @@ var simulation = of(
 )
 
 var exploration = of(
-	field{Name: "strategy", Shape: shape{Kind: schema.Word, Words: Strategies, Open: true},
+	field{Name: "strategy", Shape: shape{Kind: schema.Word, Words: search.Names, Open: true},
 		Says: "Search strategy (docs/reference/exploration.md), which may be followed by a guide and words " +
-			"(docs/reference/guides.md), such as `coverage-guided:state`.", Default: DefaultStrategy},
+			"(docs/reference/guides.md), such as `coverage-guided:state`.", Default: search.Default},
 	field{Name: "seed", Shape: shape{Kind: schema.Unsigned}, Says: "Seed of the campaign.", Default: "1"},
 	field{Name: "parallel_workers", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}, Says: "Number of parallel runs.", Default: "one per CPU"},
 	field{Name: "workers", SpellingOf: "parallel_workers", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}},

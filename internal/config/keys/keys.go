@@ -69,19 +69,12 @@ const maxValueBytes = 128 << 10
 
 // The words of checks.
 var (
-	CheckTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "model", "http",
-		"redis", "sql", "custom", "agreement", "progress", "recovery", "alerts"}
-	models = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
-	levels = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "strong-session-snapshot-isolation",
+	CheckTypes = world.CheckTypes(func(*world.CheckKind) bool { return true })
+	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
+	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "strong-session-snapshot-isolation",
 		"serializable", "strong-session-serializable", "strict-serializable"}
 	// RegistersOnly are the levels that are not judged over lists.
 	RegistersOnly = []string{"read-atomic", "causal", "strong-session-snapshot-isolation", "strong-session-serializable"}
-	// ModelsOf are the models of the checks that have any; the first is the default.
-	ModelsOf = map[world.CheckType][]string{
-		world.Linearizability: {"kv", "register", "cas-register", "key-value", "set", "queue", "lock", "counter", "append-list"},
-		world.Isolation:       {"list-append", "rw-register"},
-		world.Durability:      {"kv", "register", "key-value", "set", "append-list"},
-	}
 )
 
 // Lengths are the values of exploration.length: runs of several lengths, and FullLength alone.
@@ -89,12 +82,6 @@ var Lengths = []string{"vary", FullLength}
 
 // FullLength gives all runs their full length.
 const FullLength = "full"
-
-// Strategies are the names of search strategies, and DefaultStrategy is that of campaigns that name none. Package search, which
-// is above this one, has the strategies.
-var Strategies = []string{"random", "coverage-guided", "bfs", "dfs", DefaultStrategy, "pct"}
-
-const DefaultStrategy = "swarm"
 
 // FaultKinds are the words for kinds of faults.
 var FaultKinds = func() (words []string) {

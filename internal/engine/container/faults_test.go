@@ -12,8 +12,9 @@ import (
 func TestDeliverable(t *testing.T) {
 	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
 		{Kind: "partition", RatePPM: 1, ByUser: true}, {Kind: "fsync_fail", RatePPM: 1, ByUser: true}, {Kind: "power_loss", RatePPM: 1},
-		{Kind: "crash", RatePPM: 1, ByUser: true, At: []string{"write"}}, {Kind: "clock_skew", RatePPM: 1}, {Kind: "clog"},
-		{Kind: "pause", RatePPM: 1, ByUser: true, Moment: world.AfterReply}, {Kind: "restart", RatePPM: 1, Moment: world.InRecovery},
+		{Kind: "crash", RatePPM: 1, ByUser: true, Trigger: world.Trigger{At: []string{"write"}}}, {Kind: "clock_skew", RatePPM: 1}, {Kind: "clog"},
+		{Kind: "pause", RatePPM: 1, ByUser: true, Trigger: world.Trigger{Moment: world.AfterReply}}, {Kind: "restart", RatePPM: 1,
+			Trigger: world.Trigger{Moment: world.InRecovery}},
 	}, DiskSpeed: "hdd"}}
 	own, warnings := capabilities.Supported(spec)
 	if got := strings.Join(warnings, "\n"); !strings.Contains(got, "cannot: fsync_fail, power_loss, clock_skew;") ||

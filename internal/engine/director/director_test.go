@@ -216,10 +216,11 @@ func (s *stage) do(t *testing.T, line string) {
 		f.Roles = append(f.Roles, world.NodeRole{Node: args[0], Name: args[1], Log: args[2]})
 	case word == "eventually":
 		s.spec.Properties = append(s.spec.Properties,
-			world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]), Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
+			world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]),
+				Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
 	case word == "withstands":
 		s.spec.Properties = append(s.spec.Properties, world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]),
-			Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9, While: "majority connected"}})
+			Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9, Tolerance: world.Tolerance{While: "majority connected"}}})
 	case word == "always":
 		s.spec.Properties = append(s.spec.Properties,
 			world.Property{Name: args[0], Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})

@@ -135,7 +135,7 @@ func joinPorts(ports []int) string {
 func (d *Director) awaitsServers(now int64) bool {
 	for i := range d.spec.Properties {
 		p := &d.spec.Properties[i]
-		if p.Check.Type == world.RunningCheck && now < d.Healed+timeoutOf(p) && len(d.notUp()) > 0 {
+		if p.Check.Type == world.RunningCheck && now < d.Healed+p.Timeout() && len(d.notUp()) > 0 {
 			return true
 		}
 	}

@@ -156,8 +156,8 @@ func (d *Director) endSettle(now int64) error {
 	}
 	for i := range d.Probes { // liveness has its whole timeout
 		p := &d.spec.Properties[i]
-		if d.Probes[i].Heal != 0 && !d.Probes[i].Proven && now < d.Probes[i].Heal+timeoutOf(p) {
-			d.SettleEnd = d.Probes[i].Heal + timeoutOf(p)
+		if d.Probes[i].Heal != 0 && !d.Probes[i].Proven && now < d.Probes[i].Heal+p.Timeout() {
+			d.SettleEnd = d.Probes[i].Heal + p.Timeout()
 			return nil
 		}
 	}
@@ -265,14 +265,7 @@ func (d *Director) enter(phase string) {
 func (d *Director) patience() int64 {
 	longest := int64(0)
 	for i := range d.spec.Properties {
-		longest = max(longest, watched(&d.spec.Properties[i]))
+		longest = max(longest, d.spec.Properties[i].WatchedNs())
 	}
 	return longest
-}
-
-func timeoutOf(p *world.Property) int64 {
-	if p.TimeoutNs > 0 {
-		return p.TimeoutNs
-	}
-	return int64(30e9)
 }

@@ -30,7 +30,7 @@ func (d *Director) startProbe(j Job, c *world.Check, env []string) error {
 	}
 	l := &Launch{As: &d.spec.Nodes[j.Node], Argv: c.Script,
 		Env: slices.Concat(d.spec.Nodes[j.Node].Env, []string{"BLOODHOUND_PHASE=" + d.Phase}, env), Stdout: stream, Stderr: stream}
-	if c.Type != world.Custom { // it starts the script, for one node after the other
+	if c.Type.Kind().AsksNodes { // it starts the script, for one node after the other
 		text, err := json.Marshal(c)
 		if err != nil {
 			return err

@@ -27,7 +27,7 @@ func probes(p *world.Property) bool { return p.Check.Type.Probes() }
 // probesOften lists the properties that are probed while faults are injected and after; an agreement is judged in the end alone, and so is a function
 // that does not say what comes true.
 func (d *Director) probesOften(p *world.Property) bool {
-	return !d.inProcess && probes(p) && !waitsForHeals(p) && p.Check.Type != world.Agreement
+	return !d.inProcess && p.Check.Type.Kind().Often() && !waitsForHeals(p)
 }
 
 // waitsForHeals reports whether a property is probed after the start and after heals alone, until it has proven itself. One that
@@ -56,7 +56,7 @@ func (d *Director) probe(now int64) error {
 		}
 		s.Running, s.Again = true, false
 		timeout := probeTimeoutNs
-		if p.Check.Type == world.Agreement { // it asks one node after the other
+		if p.Check.Type.Kind().AsksNodes { // it asks one node after the other
 			timeout *= int64(max(len(p.Check.Nodes), 1))
 		}
 		if err := d.startProbe(Job{Kind: JobProbe, Node: node, Index: i, Deadline: now + timeout, Heal: s.Heal}, &p.Check, nil); err != nil {
@@ -87,7 +87,7 @@ func (d *Director) probeSoon() {
 	for i := range d.Probes {
 		s, p := &d.Probes[i], &d.spec.Properties[i]
 		switch {
-		case !d.probesOften(p) || p.Check.Type == world.AlertsCheck: // metrics are scraped at even times
+		case !d.probesOften(p) || p.Check.Type.Kind().Even: // metrics are scraped at even times
 		case s.Running:
 			s.Again = true
 		default:
@@ -160,7 +160,7 @@ func (d *Director) judge(j *Job, n *Notice, found record.Probe) {
 				s.NextNs = never
 			}
 		}
-	case p.Check.Type == world.AlertsCheck && d.Phase != PhaseFinal:
+	case p.Check.Type.Kind().Even && d.Phase != PhaseFinal:
 		s.NextNs = max(j.StartNs+interval, d.act.Now())
 	case d.Phase == PhaseWarmup || d.Phase == PhaseChaos || d.Phase == PhaseSettle || d.Phase == PhaseCheck:
 		s.NextNs = d.act.Now() + interval

@@ -79,7 +79,7 @@ func (d *Director) startRecovery() error {
 	keys, timeout := 0, int64(0)
 	for i := range d.spec.Properties {
 		if p := &d.spec.Properties[i]; p.Check.Type == world.RecoveryCheck {
-			keys, timeout = max(keys, p.Check.Keys, 1), max(timeout, timeoutOf(p))
+			keys, timeout = max(keys, p.Check.Keys, 1), max(timeout, p.Timeout())
 		}
 	}
 	if !d.recovers() {
@@ -169,27 +169,9 @@ func (d *Director) unsettled() int64 {
 		heal = d.Heals[n-1]
 	}
 	for i := range d.spec.Properties {
-		if p := &d.spec.Properties[i]; p.Check.Jobs.Start != "" || p.Check.Type == world.AlertsCheck {
-			end = max(end, heal+watched(p))
+		if p := &d.spec.Properties[i]; p.Check.Jobs.Start != "" || p.Check.Type.Kind().Lasting {
+			end = max(end, heal+p.WatchedNs())
 		}
 	}
 	return end
-}
-
-// beginNs is how long after a heal things may begin, and still have their whole time to show that they hang.
-const beginNs = 2e9
-
-// watched is how long after the last heal a property watches the run; 0 if it does not.
-func watched(p *world.Property) int64 {
-	switch {
-	case p.Check.Type == world.RecoveryCheck || p.Check.Type == world.RunningCheck:
-		return timeoutOf(p)
-	case p.Check.Type == world.ProgressCheck:
-		return p.Check.GraceNs + p.Check.HangNs + min(p.Check.HangNs, beginNs)
-	case p.Check.Type == world.AlertsCheck:
-		return p.Check.GraceNs + p.Check.Alerts.WatchNs
-	case probes(p) && p.Kind == world.Liveness:
-		return timeoutOf(p)
-	}
-	return 0
 }

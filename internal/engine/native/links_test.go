@@ -118,7 +118,8 @@ for i in range(80):
 
 // A bridge parts two servers of which both reach the third one.
 func TestBridgeIsNotTransitive(t *testing.T) {
-	spec := pairUnder(echoServer, pinger, &world.FaultRule{Kind: fault.Partition, RatePPM: 100_000, MinNs: 200e6, MaxNs: 300e6, Shape: fault.Bridge})
+	spec := pairUnder(echoServer, pinger, &world.FaultRule{Kind: fault.Partition, RatePPM: 100_000, MinNs: 200e6, MaxNs: 300e6,
+		LinkEffect: world.LinkEffect{Shape: fault.Bridge}})
 	spec.Nodes[2].Command = spec.Nodes[0].Command
 	text, e := lines(t, spec, fault.Partition)
 	for _, want := range []string{"yes yes", "yes no", "no yes"} {

@@ -430,7 +430,7 @@ for i in range(100):
 	const calm, failed = "ok, ok, ok, ok, ok, ok, ok", "Input/output error, ok, Input/output error, Input/output error, ok, ok, ok"
 	for rate, want := range map[uint64][]string{0: {calm}, 100_000: {calm, failed}} {
 		spec := pairUnder(program, "import time; time.sleep(100)",
-			&world.FaultRule{Kind: "fsync_fail", RatePPM: rate, At: []string{"syncfs"}, Targets: []string{"n1"}})
+			&world.FaultRule{Kind: "fsync_fail", RatePPM: rate, Trigger: world.Trigger{At: []string{"syncfs"}}, Targets: []string{"n1"}})
 		logs, _, out := play(t, spec)
 		told := map[string]int{}
 		for line := range strings.Lines(logs["n1"]) {

@@ -70,8 +70,10 @@ func TestProberIsNotTrusted(t *testing.T) {
 			spec := ruled(t, idle, idle)
 			spec.MaxTimeNs, spec.Limits.SpinCPUMs = 60e9, 200
 			spec.Properties = []world.Property{
-				{Name: "a", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, Endpoint: "http://a", IntervalNs: 2e9}},
-				{Name: "b", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, Endpoint: "http://b", IntervalNs: 2e9}},
+				{Name: "a", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck,
+					Question: world.Question{Endpoint: "http://a"}, IntervalNs: 2e9}},
+				{Name: "b", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck,
+					Question: world.Question{Endpoint: "http://b"}, IntervalNs: 2e9}},
 			}
 			run := func() (*record.Outcome, error) {
 				return engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Driver: self})

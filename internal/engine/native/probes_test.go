@@ -19,8 +19,10 @@ func TestProbesFollowFaults(t *testing.T) {
 	const interval = int64(3e9)
 	spec := ruled(t, idle, idle, "crash on n1 rate 0.02 for 200ms..400ms")
 	spec.Properties = []world.Property{
-		{Name: "often", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: interval}},
-		{Name: "alive", Kind: world.Liveness, TimeoutNs: 1e9, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: interval}},
+		{Name: "often", Kind: world.Safety, Check: world.Check{Type: world.Custom,
+			Question: world.Question{Script: []string{"/bin/true"}}, IntervalNs: interval}},
+		{Name: "alive", Kind: world.Liveness, TimeoutNs: 1e9, Check: world.Check{Type: world.Custom,
+			Question: world.Question{Script: []string{"/bin/true"}}, IntervalNs: interval}},
 	}
 	_, _, out := play(t, spec)
 	if len(out.Ledger.Injections) < 2 {
@@ -73,8 +75,9 @@ while True:
 			spec := ruled(t, idle, idle)
 			spec.Limits.SpinCPUMs = 200
 			spec.Properties = []world.Property{
-				{Name: "spins", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/sh", "-c", script}}},
-				{Name: "holds", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}}},
+				{Name: "spins", Kind: world.Safety, Check: world.Check{Type: world.Custom,
+					Question: world.Question{Script: []string{"/bin/sh", "-c", script}}}},
+				{Name: "holds", Kind: world.Safety, Check: world.Check{Type: world.Custom, Question: world.Question{Script: []string{"/bin/true"}}}},
 			}
 			_, _, out := play(t, spec)
 			_, _, again := play(t, spec)
@@ -108,7 +111,8 @@ func TestProbesThatPrintMuch(t *testing.T) {
 			spec := ruled(t, idle, idle)
 			spec.MaxTimeNs = 5e9
 			spec.Properties = []world.Property{{Name: "prints", Kind: world.Safety,
-				Check: world.Check{Type: world.Custom, Script: []string{"/usr/bin/python3", "-c", script}, IntervalNs: 10e9}}}
+				Check: world.Check{Type: world.Custom,
+					Question: world.Question{Script: []string{"/usr/bin/python3", "-c", script}}, IntervalNs: 10e9}}}
 			_, _, out := play(t, spec)
 			kept := 0
 			for _, p := range out.Probes {

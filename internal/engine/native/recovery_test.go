@@ -23,8 +23,9 @@ time.sleep(1000)
 //ci:underway
 func TestJobsAreSeen(t *testing.T) {
 	spec := ruled(t, worker, idle, "pause on n2 rate 0.001")
-	spec.Properties = []world.Property{{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, HangNs: 1e9,
-		Jobs: world.Jobs{Start: `job\W+(\d+) begins`, Done: `job (\d+) done`, Failed: `job (\d+) failed`}}}}
+	spec.Properties = []world.Property{{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck,
+		Patience: world.Patience{HangNs: 1e9},
+		Jobs:     world.Jobs{Start: `job\W+(\d+) begins`, Done: `job (\d+) done`, Failed: `job (\d+) failed`}}}}
 	_, _, out := play(t, spec)
 	got := ""
 	for _, j := range out.Jobs {

@@ -165,7 +165,8 @@ func TestFaultsAskForRoles(t *testing.T) {
 	for _, n := range []string{"n1", "n2"} {
 		spec.Faults.Roles = append(spec.Faults.Roles,
 			world.NodeRole{Name: "leader", Node: n,
-				Check: &world.Check{Type: world.Custom, Script: []string{"/bin/sh", "-c", "test $BLOODHOUND_NODE = n2"}, IntervalNs: 500e6}})
+				Check: &world.Check{Type: world.Custom,
+					Question: world.Question{Script: []string{"/bin/sh", "-c", "test $BLOODHOUND_NODE = n2"}}, IntervalNs: 500e6}})
 	}
 	_, _, out = play(t, spec)
 	if got := injectedAt(out); !reflect.DeepEqual(got, []string{"n2"}) {
@@ -181,7 +182,8 @@ func TestFaultsAskForRoles(t *testing.T) {
 		{"a", []world.NodeRole{{Name: "a", Log: "^I lead"}, {Name: "b", Log: "^I "}}, []string{"n1"}},
 		{"a", []world.NodeRole{{Name: "a", Log: "^I lead", Until: "^never"}, {Name: "b", Log: "^still"}}, []string{"n1"}},
 		{"a", []world.NodeRole{{Name: "a", Log: "^I lead"},
-			{Name: "b", Check: &world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 100e6}}}, []string{"n1"}},
+			{Name: "b", Check: &world.Check{Type: world.Custom,
+				Question: world.Question{Script: []string{"/bin/true"}}, IntervalNs: 100e6}}}, []string{"n1"}},
 		{"b", []world.NodeRole{{Name: "b", Log: "^I "}, {Name: "a", Log: "^I lead"}}, []string{"n1", "n2"}},
 	} {
 		spec := ruled(t, leader, follower, "pause rate 0.05 after 1500ms while "+c.role+" for 10ms")

@@ -57,7 +57,7 @@ while True: time.sleep(1)
 		Nodes:  []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client)},
 		Faults: world.Faults{Enabled: true, StopNs: 2e9, SettleNs: 300e6},
 		Properties: []world.Property{{Name: "answers", Kind: world.Safety,
-			Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 200e6}}}}
+			Check: world.Check{Type: world.Custom, Question: world.Question{Script: []string{"/bin/true"}}, IntervalNs: 200e6}}}}
 	spec.Nodes = append(spec.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20",
 		Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
 	for _, text := range []string{"pause on n2 rate 5% for 5ms..20ms", "drop on n1-n2 rate 5%", "partition on n1-n2 rate 2% for 10ms..20ms"} {

@@ -116,7 +116,8 @@ func TestInspect(t *testing.T) {
 		{"interpreter beside the project", func(s *world.Spec, n *world.Node) { n.Command = []string{"./helped.sh"} }, engine.PartCommand,
 			"asks for \"" + helper, "begins empty on every node: mount it"},
 		{"property", func(s *world.Spec, n *world.Node) {
-			s.Properties = []world.Property{{Name: "p", Check: world.Check{Type: world.Custom, Script: []string{"./closed.sh"}}}}
+			s.Properties = []world.Property{{Name: "p", Check: world.Check{Type: world.Custom,
+				Question: world.Question{Script: []string{"./closed.sh"}}}}}
 		}, engine.PartProperty, "./closed.sh is not executable", "chmod +x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,12 +29,13 @@ func derivedSpec(bounded bool) (plain, with *world.Spec) {
 		own.Faults.Rules = append(own.Faults.Rules, r)
 	}
 	for i := range 6 {
-		add(world.FaultRule{Kind: "crash", At: []string{"fsync"}, Moment: world.AfterCall, Path: fmt.Sprint("file", i)})
+		add(world.FaultRule{Kind: "crash", Trigger: world.Trigger{At: []string{"fsync"}, Moment: world.AfterCall, Path: fmt.Sprint("file", i)}})
 	}
 	for i := range 3 {
-		add(world.FaultRule{Kind: "disk_full", At: []string{fault.CreateCall}, Path: fmt.Sprint("file", i), Max: plain.Faults.Rules[1].Max})
+		add(world.FaultRule{Kind: "disk_full",
+			Trigger: world.Trigger{At: []string{fault.CreateCall}, Path: fmt.Sprint("file", i)}, Max: plain.Faults.Rules[1].Max})
 	}
-	add(world.FaultRule{Kind: "restart", Moment: world.AfterReply})
+	add(world.FaultRule{Kind: "restart", Trigger: world.Trigger{Moment: world.AfterReply}})
 	return plain, &own
 }
 
@@ -128,10 +129,13 @@ func TestSwarmTriesBusyMoments(t *testing.T) {
 	plain.Faults.Rules = []world.FaultRule{{Kind: "crash", RatePPM: 100}}
 	with := *plain
 	with.Faults.Rules = append(slices.Clone(plain.Faults.Rules),
-		world.FaultRule{Kind: "crash", At: []string{"rename"}, Moment: world.AfterCall, Path: "a", RatePPM: 500_000, Derived: true},
-		world.FaultRule{Kind: "crash", At: []string{"fsync"}, Moment: world.AfterCall, Path: "b", RatePPM: 50_000, Derived: true},
-		world.FaultRule{Kind: "crash", At: []string{"fsync"}, Moment: world.AfterCall, Path: "c", RatePPM: 1_000, Derived: true},
-		world.FaultRule{Kind: "crash", Moment: world.InOperation, Path: "compact", RatePPM: 250_000, Derived: true})
+		world.FaultRule{Kind: "crash",
+			Trigger: world.Trigger{At: []string{"rename"}, Moment: world.AfterCall, Path: "a"}, RatePPM: 500_000, Derived: true},
+		world.FaultRule{Kind: "crash",
+			Trigger: world.Trigger{At: []string{"fsync"}, Moment: world.AfterCall, Path: "b"}, RatePPM: 50_000, Derived: true},
+		world.FaultRule{Kind: "crash",
+			Trigger: world.Trigger{At: []string{"fsync"}, Moment: world.AfterCall, Path: "c"}, RatePPM: 1_000, Derived: true},
+		world.FaultRule{Kind: "crash", Trigger: world.Trigger{Moment: world.InOperation, Path: "compact"}, RatePPM: 250_000, Derived: true})
 	s, err := search.New(search.Swarm, plain, 5, search.Settings{OneBoot: true})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,11 +67,6 @@ const Unguided = "unguided"
 // multiples are the words of random that multiply all rates, and the exponents of 2 that they stand for.
 var multiples = []string{"x1", "x2", "x4", "x8", "x16", "x32", "x64"}
 
-// Known reports whether there is a strategy of a name, which has neither guide nor words.
-func Known(strategy string) bool {
-	return slices.Contains(Names, strategy) || strategy == ModelFuzz || strategy == Enumerated
-}
-
 // Parse reads the name of a strategy: NAME[:GUIDE][+WORD]...
 func Parse(name string) (Plan, error) {
 	head, words, some := strings.Cut(name, "+")
@@ -83,12 +79,13 @@ func Parse(name string) (Plan, error) {
 	if p.Strategy == "" && !guide && !some {
 		p.Strategy = Random
 	}
-	known := wordsOf(p.Strategy)
+	kind := KindOf(p.Strategy)
+	known := kind.Words
 	switch {
 	case !Known(p.Strategy):
-		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s and %s for schedules of worlds inside one process", name,
-			strings.Join(Names, ", "), ModelFuzz, Enumerated)
-	case guide && p.Strategy != Guided && p.Strategy != ModelFuzz:
+		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s for schedules of worlds inside one process", name,
+			strings.Join(Names, ", "), strings.Join(Scheduled(), " and "))
+	case guide && !kind.Learns():
 		return p, fmt.Errorf("%q: the strategy %s learns nothing, so it has no guide; use %s:%s or %s:%s", name, p.Strategy,
 			Guided, GuideState, ModelFuzz, GuideState)
 	case guide && !slices.Contains(guides, p.Guide):
@@ -119,18 +116,10 @@ func Parse(name string) (Plan, error) {
 }
 
 // Learns reports whether the strategy looks at what runs reach.
-func (p *Plan) Learns() bool { return p.Strategy == Guided || p.Strategy == ModelFuzz }
+func (p *Plan) Learns() bool { return KindOf(p.Strategy).Learns() }
 
 // guide is the one that leads the strategy.
-func (p *Plan) guide() string {
-	switch {
-	case p.Guide != "":
-		return p.Guide
-	case p.Strategy == ModelFuzz:
-		return GuideState
-	}
-	return GuideCombined
-}
+func (p *Plan) guide() string { return cmp.Or(p.Guide, KindOf(p.Strategy).Guide, GuideCombined) }
 
 // guides are those that a strategy chooses among: the one that leads it, or all for a bandit.
 func (p *Plan) guides() []string {
@@ -179,27 +168,14 @@ func (p *Plan) possible(spec *world.Spec) error {
 	switch {
 	case inside:
 		return nil
-	case p.Strategy == ModelFuzz:
-		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", ModelFuzz, Guided)
-	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type == world.Conformance }):
+	case KindOf(p.Strategy).Scheduled:
+		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", p.Strategy, Guided)
+	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, followed):
 		return fmt.Errorf("the guide %s looks at what runs reach in a model, and they are followed in none: write "+
 			"exploration.guide, add a property whose check is of type model, or use %s", p.Guide, Guided)
 	}
 	return nil
 }
 
-func wordsOf(strategy string) []string {
-	switch strategy {
-	case Random:
-		return multiples
-	case ModelFuzz:
-		return append([]string{Unguided}, fuzzMutations...)
-	case Guided:
-		list := []string{Unguided, Rates, Bandit}
-		for i := range mutators {
-			list = append(list, mutators[i].kind)
-		}
-		return list
-	}
-	return nil
-}
+// followed reports whether a property follows runs in a model.
+func followed(p world.Property) bool { return p.Check.Type.Kind().Basis == world.ByModel }

@@ -93,15 +93,19 @@ type closeness struct {
 	entry *Entry
 }
 
-func newGuided(name string, p Plan, l learner, spec *world.Spec, random row, s Settings) (*guided, error) {
-	t, err := newSpace(spec)
+func newGuided(c *request) (Strategy, error) {
+	p, s := c.plan, c.settings
+	if p.Rates {
+		c.random.swarm(c.spec, 0)
+	}
+	t, err := newSpace(c.spec)
 	if err != nil {
 		return nil, err
 	}
 	if !p.near() {
 		s.Coverage, s.Nearness = true, false
 	}
-	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{},
+	g := &guided{learner: c.learner, space: t, name: c.name, plan: p, row: c.random, spec: c.spec, settings: s, byName: map[string]*Entry{},
 		counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, first: map[string]float64{}, varies: map[string]bool{},
 		made: map[string]*Mutations{}, led: map[string]*Mutations{}}
 	g.given = s.Corpus

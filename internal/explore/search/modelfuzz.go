@@ -8,7 +8,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // The measures of modelfuzz, as published.
@@ -56,14 +55,14 @@ type waiting struct {
 	dice   uint64
 }
 
-func newFuzz(name string, p Plan, l learner, spec *world.Spec, seed uint64) (*fuzz, error) {
-	t, err := newSpace(spec)
+func newFuzz(c *request) (Strategy, error) {
+	t, err := newSpace(c.spec)
 	if err != nil {
 		return nil, err
 	}
-	f := &fuzz{learner: l, space: t, name: name, plan: p, seed: seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{},
+	f := &fuzz{learner: c.learner, space: t, name: c.name, plan: c.plan, seed: c.seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{},
 		made: map[string]*Mutations{}}
-	for _, w := range p.Words {
+	for _, w := range c.plan.Words {
 		if slices.Contains(fuzzMutations, w) {
 			f.mutations = append(f.mutations, w)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // priority is probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with
@@ -79,12 +78,12 @@ const (
 	metPercent = 50 // of drops lie at blocks that several threads come to, if there are some
 )
 
-func newPriority(l learner, spec *world.Spec, random row) (*priority, error) {
-	t, err := newSpace(spec)
+func newPriority(c *request) (Strategy, error) {
+	t, err := newSpace(c.spec)
 	if err != nil {
 		return nil, err
 	}
-	return &priority{learner: l, space: t, row: random, bases: map[uint64]tape.Tape{}}, nil
+	return &priority{learner: c.learner, space: t, row: c.random, bases: map[uint64]tape.Tape{}}, nil
 }
 
 func (p *priority) Name() string { return Priority }

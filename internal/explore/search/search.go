@@ -7,12 +7,9 @@ package search
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
-	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -20,25 +17,6 @@ import (
 
 // DefaultFeedbackDelay is the default of Settings.FeedbackDelay, in runs.
 const DefaultFeedbackDelay = 8
-
-// Names of strategies.
-const (
-	Random   = "random"
-	Guided   = "coverage-guided"
-	Breadth  = "bfs"
-	Depth    = "dfs"
-	Swarm    = "swarm"
-	Priority = "pct"
-	// Those that follow are not among Names: they need a schedule, and Enumerated what to play.
-	ModelFuzz  = "modelfuzz"
-	Enumerated = "enumerated"
-)
-
-// Default is the strategy of campaigns that name none. In worlds inside one process, whose rules are the program's own, that is Random.
-const Default = Swarm
-
-// Names lists the strategies.
-var Names = []string{Random, Guided, Breadth, Depth, Swarm, Priority}
 
 // RandomTape is tape i of the row that belongs to a seed. Tape 0 is the seed itself, so that a campaign of one run is the run
 // of that seed.
@@ -214,13 +192,8 @@ type Mutations struct {
 }
 
 func (s Standing) String() string {
-	switch p, _ := Parse(s.Strategy); p.Strategy {
-	case Breadth, Depth:
-		return fmt.Sprintf("%s at depth %d", s.Strategy, s.Depth)
-	case Guided:
-		return fmt.Sprintf("%s: %d in the corpus, %s", s.Strategy, s.Corpus, plural.Count(s.Features, "feature"))
-	case ModelFuzz:
-		return fmt.Sprintf("%s: %s to play, %s", s.Strategy, plural.Count(s.Corpus, "mutant"), plural.Count(s.Features, "feature"))
+	if p, _ := Parse(s.Strategy); KindOf(p.Strategy).Standing != nil {
+		return KindOf(p.Strategy).Standing(&s)
 	}
 	return s.Strategy
 }
@@ -257,38 +230,8 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	if err != nil {
 		return nil, err
 	}
-	random := row{seed: seed, oneBoot: s.OneBoot}
-	learns := learner{cmp.Or(s.FeedbackDelay, DefaultFeedbackDelay)}
-	switch p.Strategy {
-	case Random:
-		if len(p.Words) > 0 {
-			random.rules = multiplied(spec, slices.Index(multiples, p.Words[0]))
-		}
-		return random.strategy(name, spec), nil
-	case Guided:
-		if p.Rates {
-			random.swarm(spec, 0)
-		}
-		return newGuided(name, p, learns, spec, random, s)
-	case ModelFuzz:
-		return newFuzz(name, p, learns, spec, seed)
-	case Enumerated:
-		if len(s.Schedules) == 0 {
-			return nil, fmt.Errorf("the strategy %s plays schedules that the program makes, by Campaign.Schedules, and there are none", Enumerated)
-		}
-		return Tapes(Enumerated, func(run uint64) tape.Tape {
-			t := RandomTape(seed, run)
-			t.Edits = s.Schedules[run%uint64(len(s.Schedules))]
-			return t
-		}), nil
-	case Breadth, Depth:
-		return newSystematic(name, learns, seed, s), nil
-	case Swarm:
-		return newSwarm(spec, random, s), nil
-	case Priority:
-		return newPriority(learns, spec, random)
-	}
-	panic("search: no strategy for " + name)
+	return KindOf(p.Strategy).New(&request{name: name, plan: p, spec: spec, seed: seed, random: row{seed: seed, oneBoot: s.OneBoot},
+		learner: learner{cmp.Or(s.FeedbackDelay, DefaultFeedbackDelay)}, settings: s})
 }
 
 // Watched are the streams whose draws a search varies, as patterns: when faults are injected and how, what a loss of power takes,

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -166,12 +165,18 @@ func TestTheCorpusStaysBounded(t *testing.T) {
 	}
 }
 
-// Configurations name the strategies that are here, and what they leave out is the default.
-func TestStrategiesOfConfigurations(t *testing.T) {
-	if !slices.Equal(keys.Strategies, search.Names) {
-		t.Errorf("keys of configurations name %q, and strategies are %q", keys.Strategies, search.Names)
+// Each strategy has a name of its own and what a campaign needs of it, and those that users choose say what they do.
+func TestKinds(t *testing.T) {
+	for i, k := range search.Kinds {
+		if k.Name == "" || k.New == nil || (k.Next == "") != k.Scheduled ||
+			slices.ContainsFunc(search.Kinds[:i], func(o search.Kind) bool { return o.Name == k.Name }) {
+			t.Errorf("%+v", k)
+		}
+		if k.Learns() && !k.Scheduled && !k.Uses(search.KeyFeedbackDelay) {
+			t.Errorf("%s learns and has no feedback delay", k.Name)
+		}
 	}
-	if keys.DefaultStrategy != search.Default {
-		t.Errorf("the default of configurations is %s, and of campaigns %s", keys.DefaultStrategy, search.Default)
+	if !search.Known(search.Default) || search.Known("") || search.KindOf("luck").Uses(search.KeyLength) {
+		t.Error("the default is unknown, or an unknown strategy is not")
 	}
 }

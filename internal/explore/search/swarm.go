@@ -27,10 +27,10 @@ type swarm struct {
 	calm    *Calm // nil until Begins
 }
 
-func newSwarm(spec *world.Spec, random row, s Settings) *swarm {
-	w := &swarm{row: random, spec: spec, delay: cmp.Or(s.FeedbackDelay, lengthDelay), lengths: newLengths(spec, &s)}
-	w.row.swarm(spec, 0)
-	return w
+func newSwarm(c *request) (Strategy, error) {
+	w := &swarm{row: c.random, spec: c.spec, delay: cmp.Or(c.settings.FeedbackDelay, lengthDelay), lengths: newLengths(c.spec, &c.settings)}
+	w.row.swarm(c.spec, 0)
+	return w, nil
 }
 
 func (s *swarm) Name() string { return Swarm }

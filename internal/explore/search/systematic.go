@@ -73,13 +73,15 @@ type chance struct {
 	index uint32
 }
 
-func newSystematic(name string, l learner, seed uint64, s Settings) *systematic {
-	search := &systematic{learner: l, name: name, base: BaseTape(seed), depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, first: name == Depth,
+func newSystematic(c *request) (Strategy, error) {
+	s := &c.settings
+	search := &systematic{learner: c.learner, name: c.name, base: BaseTape(c.seed),
+		depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, first: c.name == Depth,
 		waiting: map[uint64]*branch{}}
 	for _, text := range s.Streams {
 		search.streams = append(search.streams, pattern{text: text})
 	}
-	return search
+	return search, nil
 }
 
 func (s *systematic) Name() string { return s.name }

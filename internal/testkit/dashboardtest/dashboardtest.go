@@ -59,7 +59,8 @@ func FailureOf(property, reason string) failure.Failure {
 func Failure(property, reason string) []byte {
 	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server}, {Name: "n2", Role: world.Server},
 		{Name: "load", Role: world.Client}},
-		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}}}
+		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+			Subject: world.Subject{Operations: []string{"put", "get"}}}}}}
 	v := check.Verdict{Property: property, Kind: string(world.Safety), Status: check.Violated, Reason: reason, Event: 812, TimeNs: 2_400_000_000,
 		Evidence: []string{"put k7 = 3 by client 1 was acknowledged (event 640)", "get k7 by client 2 gave nothing (event 812)"}}
 	found := tape.Tape{Seed: 77, Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/partition/n1-n2", From: 4, Value: 1}}}
@@ -80,8 +81,9 @@ func Failure(property, reason string) []byte {
 func Page(property, reason string) []byte {
 	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server,
 		Env: []string{"FAKE=" + enginetest.LostWrite}}, {Name: "n2", Role: world.Server}, {Name: "load", Role: world.Client}},
-		Workloads:  []world.Workload{{Node: "load", Clients: 2, Operations: 12}},
-		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
+		Workloads: []world.Workload{{Node: "load", Clients: 2, Operations: 12}},
+		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
+			Subject: world.Subject{Operations: []string{"put", "get"}}}}},
 		Faults: world.Faults{Enabled: true,
 			Rules: []world.FaultRule{{Kind: "partition", RatePPM: 1, MinNs: 25e6, MaxNs: 25e6, Targets: []string{"n1-n2"}}}}}
 	for seed := uint64(1); ; seed++ {

@@ -1,0 +1,139 @@
+// Package histories judges histories of operations: whether a store was linearizable, which isolation transactions had, whether values
+// went back or were lost. It knows nothing of the run around a history.
+package histories
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
+	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Add takes in a measure of how close a history came to a violation: sign is 0 where there was no sign of one, and 1 where there would be one.
+type Add func(measure string, sign float64, format string, args ...any)
+
+// Method is how a type of checks judges histories, beside its row in world.CheckKinds.
+type Method struct {
+	Of world.CheckType
+	// Judge judges operations. cut says why there may have been more of the history to come, if there may.
+	Judge func(p *world.Property, ops []history.Operation, cut string) verdict.Verdict
+	// Validate returns why a property can never be judged; nil for checks that can always be.
+	Validate func(*world.Property) error
+	// Near measures how close a history came to a violation.
+	Near func(p *world.Property, ops []history.Operation, add Add)
+	// Acknowledged says that what was acknowledged must stay, so faults of the nodes that did so bring a run close to a violation.
+	Acknowledged bool
+	// Promise says what a property promises, in words; nil for checks whose type says it.
+	Promise func(*world.Check) string
+}
+
+// Methods has a row for each type of checks ByOperations, in the order of world.CheckKinds.
+var Methods = []Method{
+	{Of: world.Linearizability, Judge: whole(linearizable), Validate: validLinearizability, Near: nearStale, Acknowledged: true,
+		Promise: func(c *world.Check) string {
+			return "the " + strings.TrimSpace("operations "+strings.Join(c.Operations, ", ")) +
+				" behave as if each took effect at one moment between its call and its return"
+		}},
+	{Of: world.Isolation, Judge: whole(serializable), Validate: validIsolation, Near: nearAmbiguous, Acknowledged: true},
+	{Of: world.Expression, Judge: expressed, Validate: validExpression, Near: nearExpression, Promise: condition},
+	{Of: world.InvariantCheck, Judge: expressed, Validate: validExpression, Near: nearExpression, Promise: condition},
+	{Of: world.Monotonic, Judge: whole(monotonic), Near: nearBackward},
+	{Of: world.Durability, Judge: durableAtEnd, Validate: validDurability, Near: nearAmbiguous, Acknowledged: true},
+}
+
+// whole is a judgement that means the same of the beginning of a history.
+func whole(judge func(*world.Property, []history.Operation) verdict.Verdict) func(*world.Property, []history.Operation, string) verdict.Verdict {
+	return func(p *world.Property, ops []history.Operation, _ string) verdict.Verdict { return judge(p, ops) }
+}
+
+func durableAtEnd(p *world.Property, ops []history.Operation, cut string) verdict.Verdict {
+	return verdict.AtEnd(p, durable(p, ops), cut)
+}
+
+func condition(c *world.Check) string { return c.Condition }
+
+// MethodOf gives the row of a type; an empty one for a type that Methods lacks.
+func MethodOf(t world.CheckType) *Method {
+	for i := range Methods {
+		if Methods[i].Of == t {
+			return &Methods[i]
+		}
+	}
+	return &Method{}
+}
+
+// Operations judges a property by the operations of a history. Its check is ByOperations.
+func Operations(p *world.Property, ops []history.Operation) verdict.Verdict {
+	if m := MethodOf(p.Check.Type); m.Judge != nil {
+		return m.Judge(p, ops, "")
+	}
+	panic(fmt.Sprintf("histories: operations for a check of type %q", p.Check.Type))
+}
+
+// Paired judges by the operations of events. Where they are none, its verdict is unknown.
+func Paired(p *world.Property, events []history.Event, judge func(*world.Property, []history.Operation) verdict.Verdict) verdict.Verdict {
+	ops, err := Pair(events)
+	if err != nil {
+		return verdict.Undecided(p, "%v", err)
+	}
+	return judge(p, ops)
+}
+
+// Validate returns why a property can never be judged: a condition that is no expression, an operation without a model.
+func Validate(p *world.Property) error {
+	if m := MethodOf(p.Check.Type); m.Validate != nil {
+		return m.Validate(p)
+	}
+	return nil
+}
+
+func validExpression(p *world.Property) error {
+	_, err := compileExpression(p.Check.Condition)
+	return err
+}
+
+func validLinearizability(p *world.Property) error {
+	if ob := objects[p.Check.Model]; ob != nil {
+		return ob.knows(p)
+	}
+	if !isRegister(p.Check.Model) {
+		return noModel(p.Check.Model)
+	}
+	if _, reason := judged(p.Check.Operations); reason != "" {
+		return errors.New(reason)
+	}
+	return nil
+}
+
+func validIsolation(p *world.Property) error {
+	level := cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable)
+	known := isolation.Levels
+	switch p.Check.Model {
+	case "", ListAppend:
+		known = slices.DeleteFunc(slices.Clone(known), isolation.OfRegisters)
+	case RWRegister:
+	default:
+		return noTransactions(p.Check.Model)
+	}
+	if !slices.Contains(known, level) {
+		return fmt.Errorf("no level %q; there are %s", level, joined(known))
+	}
+	return nil
+}
+
+func validDurability(p *world.Property) error {
+	if !isRegister(p.Check.Model) && p.Check.Model != "set" && p.Check.Model != "append-list" {
+		return fmt.Errorf("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+	}
+	return nil
+}
+
+func serializable(p *world.Property, ops []history.Operation) verdict.Verdict {
+	return isolated(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), ops)
+}

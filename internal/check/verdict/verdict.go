@@ -1,0 +1,133 @@
+// Package verdict has the judgement of a property: what is said of it, why, and what proves it.
+package verdict
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Status of a Verdict.
+type Status string
+
+const (
+	Holds    Status = "holds"
+	Violated Status = "violated"
+	Unknown  Status = "unknown"
+	// NotYet means that something which must happen in some run did not happen in this one. A campaign
+	// in which it never happened is unknown.
+	NotYet Status = "not yet"
+)
+
+// Verdict is the judgement of one property over one run.
+type Verdict struct {
+	Property string `json:"property"`
+	Kind     string `json:"kind"`
+	Status   Status `json:"status"`
+	Reason   string `json:"reason,omitempty"`
+	// Cause explains a violation to programs, which recognise failures by it. Records of earlier versions lack it.
+	Cause *failure.Cause `json:"cause,omitempty"`
+	// LeftOut names what was not judged of what the property speaks of, in words; the verdict is about the rest.
+	LeftOut []string `json:"left_out,omitempty"`
+	// Idle means unknown because the run did too little: no result in it could have been wrong.
+	Idle bool `json:"idle,omitempty"`
+	// Short means unknown because the run has less than its full length: a campaign judges by its other runs.
+	Short bool `json:"short,omitempty"`
+	// Refusal is the refused call that made the verdict unknown, if one did: another engine may give a verdict.
+	Refusal *record.Refusal `json:"refusal,omitempty"`
+	// Event, Within and TimeNs are where the violation showed, for the story around it.
+	Event  uint64 `json:"event,omitempty"`
+	Within uint64 `json:"within,omitempty"`
+	TimeNs int64  `json:"time_ns,omitempty"`
+	// Evidence are the operations, lines or values that prove it, in words.
+	Evidence []string `json:"evidence,omitempty"`
+	// Proposal is set where a program ended by itself while it lacked something: how a configuration says that it does so by design.
+	Proposal *Proposal `json:"proposal,omitempty"`
+	// Probes counts how often a probing check ran.
+	Probes int `json:"probes,omitempty"`
+	// Withstood counts what showed that a property holds although faults last: times of its timeout, operations and jobs that
+	// met faults which are no excuse.
+	Withstood uint64 `json:"withstood,omitempty"`
+	// Tally counts what became of the run's events, of a property that follows it in a model.
+	Tally *coverage.Tally `json:"tally,omitempty"`
+}
+
+// Violate makes the verdict a violation, as a claim says, at an event.
+func (v *Verdict) Violate(event uint64, timeNs int64, c failure.Claim) {
+	v.Status, v.Event, v.TimeNs = Violated, event, timeNs
+	v.Cause, v.Reason = &c.Cause, c.Words
+}
+
+// Signature names the kind of failure that a violation is. One without a Cause is of an earlier version, and known by its words.
+func (v *Verdict) Signature() string {
+	if v.Cause != nil {
+		return failure.Signature(v.Property, *v.Cause)
+	}
+	text := v.Reason
+	if text == "" && len(v.Evidence) > 0 {
+		text = v.Evidence[0]
+	}
+	return failure.Former(v.Property, text, "")
+}
+
+// Position is the point of the run at which the violation showed.
+func (v *Verdict) Position() record.Position {
+	return record.Position{Event: v.Event, Within: v.Within}
+}
+
+// Proposal is a line of configuration by which the end of a program would be no violation.
+type Proposal struct {
+	Node  string            `json:"node"`
+	Kinds []world.FaultKind `json:"kinds"` // of faults, during which it ended
+	Line  string            `json:"line"`
+}
+
+// AtEnd is the verdict of a check that looks at the end: what it finds broken before the end may be whole there.
+func AtEnd(p *world.Property, v Verdict, cut string) Verdict {
+	if v.Status != Violated || cut == "" {
+		return v
+	}
+	u := Undecided(p, "%s. Until then: %s", cut, v.Reason)
+	u.Probes = v.Probes
+	return u
+}
+
+// New is the start of a judgement: nothing is known yet.
+func New(p *world.Property) Verdict {
+	return Verdict{Property: p.Name, Kind: string(p.Kind), Status: Unknown}
+}
+
+// Undecided is a judgement that returns why there is none.
+func Undecided(p *world.Property, format string, args ...any) Verdict {
+	v := New(p)
+	v.Reason = fmt.Sprintf(format, args...)
+	return v
+}
+
+// Idle is unknown because the run did too little.
+func Idle(p *world.Property, format string, args ...any) Verdict {
+	v := Undecided(p, format, args...)
+	v.Idle = true
+	return v
+}
+
+// MaxEvidence bounds the operations, crashes or probes that a verdict shows.
+const MaxEvidence = 20
+
+// maxValueShown is how many bytes of a value evidence shows; values are padded to the workload's value size.
+const maxValueShown = 40
+
+// Shorten quotes a value, or the beginning of a long one.
+func Shorten(value string) string {
+	if len(value) > maxValueShown {
+		return fmt.Sprintf("%q... (%d bytes)", value[:maxValueShown], len(value))
+	}
+	return strconv.Quote(value)
+}
+
+// Seconds writes a time of nanoseconds.
+func Seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 6, 64) + " s" }
