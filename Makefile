@@ -22,8 +22,9 @@ LIVE = $(GO) -C live
 MODULES = . live bench examples examples/inprocess/bank examples/inprocess/checkout examples/redis
 # Modules whose go.mod has nothing of Bloodhound, which their tests need: those take it from the checkout, by checkout.mod.
 APART = examples/quickstart examples/servers
-# each has the go command do something in every module, one after the other: $(call each,vet,./...).
-each = $(foreach module,$(MODULES),$(GO) -C $(module) $(1) $(2) &&) $(foreach module,$(APART),$(GO) -C $(module) $(1) -modfile=checkout.mod $(2) &&) true
+# each has the go command do something in every module, one after the other, and says how long each took: $(call each,vet,./...).
+each = $(foreach module,$(MODULES),$(call timed,$(1) $(2)) &&) $(foreach module,$(APART),$(call timed,$(1) -modfile=checkout.mod $(2)) &&) true
+timed = began=$$(date +%s) && $(GO) -C $(module) $(1) && echo "module $(module): $$(( $$(date +%s) - began )) s, go $(firstword $(1))"
 
 .PHONY: build test lint tidy soak bench contest bench-bugs release clean
 
@@ -38,13 +39,13 @@ build: ## bin/bloodhound and bin/bloodhound-live
 	CGO_ENABLED=0 $(LIVE) build -ldflags "$(LDFLAGS)" -o ../bin/bloodhound-live ./cmd/bloodhound-live
 
 test: build ## all tests, a slice of the long ones; `make lint` vets
-	$(call each,test -vet=off -timeout $(TEST_TIMEOUT),./...)
+	@$(call each,test -vet=off -timeout $(TEST_TIMEOUT),./...)
 
 lint: ## formatting, vet on all systems, and the rules of internal/lint
 	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
-	$(call each,vet,./...)
-	export GOOS=darwin GOARCH=arm64; $(call each,vet,./...)
-	export GOOS=linux GOARCH=arm64; $(call each,vet,./...)
+	@$(call each,vet,./...)
+	@export GOOS=darwin GOARCH=arm64; $(call each,vet,./...)
+	@export GOOS=linux GOARCH=arm64; $(call each,vet,./...)
 	$(GO) test ./internal/lint
 
 # `go mod tidy` knows no workspace, so the root stands in for its release meanwhile.
@@ -62,7 +63,7 @@ tidy: ## go.mod and go.sum of all modules
 # BLOODHOUND_TLC_JAR=JAR has TLC check again what its recorded answers are for, 20,000 random specifications among others;
 # BLOODHOUND_TLC_MODELS=FOLDER names the models of TLC's own tests. Both are paths from the root of the file system.
 soak: build ## the whole matrix of the long tests
-	export BLOODHOUND_SOAK=1; $(call each,test -count=1 -timeout $(SOAK_TIMEOUT),./...)
+	@export BLOODHOUND_SOAK=1; $(call each,test -count=1 -timeout $(SOAK_TIMEOUT),./...)
 
 bench: build ## the table of bench/RESULTS.md, measured on this machine
 	$(GO) -C bench run . -write RESULTS.md
