@@ -53,6 +53,7 @@ tidy: ## go.mod and go.sum of all modules
 	$(GO) mod tidy
 	$(GO) -C bench mod tidy
 	$(GO) -C examples mod tidy
+	for module in sdk/*/go.mod; do $(GO) -C $$(dirname $$module) mod tidy || exit; done
 	$(foreach module,$(APART),$(GO) -C $(module) mod tidy -modfile=checkout.mod &&) true
 	for module in live examples/inprocess/bank examples/inprocess/checkout examples/inprocess/raft; do \
 		$(GO) -C $$module mod edit -replace github.com/bloodhound-dst/bloodhound=$(CURDIR) || exit; \

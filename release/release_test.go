@@ -406,6 +406,21 @@ func committed(t *testing.T) (list []modzip.File) {
 	return list
 }
 
+// A module that users could import is released, or lies where modules are kept for this checkout alone.
+func TestModulesAreReleased(t *testing.T) {
+	for _, file := range committed(t) {
+		folder, name := path.Split(file.Path())
+		folder = path.Clean(folder)
+		if name != "go.mod" || slices.Contains(released, folder) {
+			continue
+		}
+		kept := func(top string) bool { return strings.HasPrefix(file.Path(), top+"/") }
+		if !kept("bench") && !kept("examples") && !strings.Contains(file.Path(), "/testdata/") {
+			t.Errorf("%s is a module that no release has: enter its folder in released, or move it below bench or examples", file.Path())
+		}
+	}
+}
+
 // `go install MODULE@latest` refuses replacements, and files that no module may have. All modules require the same release of the root, and
 // workspaces replace it.
 func TestModule(t *testing.T) {

@@ -14,6 +14,9 @@ var capabilities = engine.Capabilities{Engine: "vm", Faults: map[world.FaultKind
 	fault.Partition: {}, fault.Clog: {}, fault.SlowLink: {}, fault.Reset: {}, fault.Delay: {}, fault.Drop: {}, fault.Duplicate: {},
 	fault.Reorder: {}, fault.Corrupt: {}, fault.Crash: {}, fault.PowerLoss: {Missing: missingMke2fs}, fault.Restart: {}, fault.Pause: {},
 	fault.OOM: {}, fault.DiskFull: {},
+}, Reasons: map[world.FaultKind]string{
+	fault.ClockSkew: "its nodes share the clock of one kernel",
+	fault.ClockJump: "its nodes share the clock of one kernel",
 }}
 
 // missingMke2fs names the program without which nodes have no disks that can lose power.
