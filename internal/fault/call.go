@@ -6,7 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Op is what a call does to a node's disk.
+// Op classifies the effect of a call on a node's disk.
 type Op uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	Open                // a file or a folder is opened, or a file is made
 )
 
-// sectorBytes is what a disk writes as one.
+// sectorBytes is the unit that a disk writes whole: a torn write ends between two of them.
 const sectorBytes = 512
 
 // Call is a call on a file of a node's disk that is about to do its work.
@@ -46,7 +46,7 @@ type Harm struct {
 	Bytes int
 	// Bit is the bit of what is read that read_corrupt flips.
 	Bit int
-	// ID is that of a torn_write, which lasts: it is among Active, and the engine begins it.
+	// ID identifies a torn_write among Active: it lasts, and the engine begins it. Other kinds have ID 0.
 	ID int
 }
 
@@ -108,8 +108,8 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 	return harm
 }
 
-// way is what a rule draws for a call that it can harm in so many ways; 0 is nothing. A rule that asks for a number draws it at the first
-// call, and the way at the call of that number.
+// way draws which of so many ways a rule harms a call, counted from 1; 0 leaves the call alone. A rule that asks for a
+// number draws the number at the first call, and the way at the call of that number.
 func (r *Rule) way(src Chooser, t int, ways uint64) uint64 {
 	stream := r.Targets[t].Stream
 	if r.NthTo == 0 {

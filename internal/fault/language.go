@@ -271,7 +271,7 @@ func ParseBetween(r *world.FaultRule, text string) error {
 	return err
 }
 
-// sentence is what is left of a rule's text.
+// sentence holds the words of a rule's text that have not been read yet.
 type sentence struct{ words []string }
 
 func (s *sentence) next() string {
@@ -428,7 +428,7 @@ func (s *sentence) afterWhat() string {
 	return "after"
 }
 
-// callName is what a system call may be named.
+// callName matches the name of a system call.
 var callName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 func (s *sentence) after() (string, error) {

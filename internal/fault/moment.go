@@ -110,7 +110,8 @@ func (r *Rule) number(t *Target, v uint64) uint64 {
 	return (v - 1) / DurationSteps / r.shapes(t) / r.delays()
 }
 
-// meet is what a rule draws for a target at an opportunity; 0 is nothing. A rule that asks for a number draws at the first one.
+// meet draws for a target at an opportunity, and returns 0 if the rule does not inject. A rule that asks for a number
+// draws at the first opportunity alone.
 func (r *Rule) meet(src Chooser, t int) uint64 {
 	target := &r.Targets[t]
 	if r.NthTo == 0 {

@@ -16,7 +16,7 @@ import (
 // keep decisions small and make mutation meet the same duration again.
 const DurationSteps = 16
 
-// Chooser is what a Plan draws from; *tape.Source is one.
+// Chooser makes the random decisions of a Plan; *tape.Source is one.
 type Chooser interface {
 	Rare(stream string, n uint64, ratePPM uint64) uint64
 	// Given is 0 unless an edit of the tape says otherwise.
@@ -62,7 +62,7 @@ func (a Action) EndNs() int64 {
 	return a.DownNs + a.DurationNs
 }
 
-// Slow is what a slow link adds to each direction on which it lies.
+// Slow is the latency and jitter that a slow link adds in each direction on which it lies, and its bandwidth.
 type Slow struct {
 	LatencyNs int64
 	JitterNs  int64 // at most, drawn for each packet
@@ -528,7 +528,7 @@ func (r *Rule) PerStep() bool { return Table[r.Row].PerStep() && !r.onCalls() }
 // onCalls is world.FaultRule.OnCalls.
 func (r *Rule) onCalls() bool { return len(r.At) > 0 || r.Moment.Alone() }
 
-// drawn is what a rule draws for a target at one opportunity; 0 is nothing.
+// drawn draws whether and how a rule injects into a target at one opportunity; 0 does not inject.
 func (r *Rule) drawn(src Chooser, t *Target) uint64 {
 	return src.Rare(t.Stream, 1+DurationSteps*r.shapes(t)*r.places(), r.RatePPM)
 }
