@@ -21,7 +21,7 @@ const (
 	littleSuccess = 10
 )
 
-// Evidence is what a "holds" rests on: sums over runs.
+// Evidence counts the faults, operations and probes that support a "holds": sums over runs.
 type Evidence struct {
 	// Injected counts the faults in runs with operations, by kind.
 	Injected map[world.FaultKind]Injected `json:"struck,omitempty"`
@@ -157,7 +157,7 @@ type Collector struct {
 	open        map[string]string // operations under way, by client
 }
 
-// Evidence is that of all events so far.
+// Evidence returns the counts over all events so far.
 func (w *Collector) Evidence() Evidence { return w.evidence }
 
 // Add takes in one event.
@@ -275,7 +275,7 @@ func judges(spec *world.Spec, fits func(*world.CheckKind) bool) bool {
 	return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return fits(p.Check.Type.Kind()) })
 }
 
-// weight is what a reason makes of a judgement.
+// weight says how far a reason weakens a judgement.
 type weight uint8
 
 const (

@@ -348,7 +348,8 @@ func (e patient) within(from, to int64, must []int) (list []span) {
 // circumstance is when attempts count, in words that follow what became of them, and for causes.
 type circumstance struct{ words, code string }
 
-// allowanceOf is what excuses attempts in a run, in words too: " without a fault" and the like.
+// allowanceOf returns the times in which attempts of a run may fail, and words for the others: " without a fault" and
+// the like.
 func allowanceOf(spec *world.Spec, p *world.Property, out *record.Outcome) (e allowance, without circumstance, err error) {
 	const unlisted = "the ledger does not list all faults, so it is unknown which attempts overlapped one"
 	c := &p.Check
@@ -486,7 +487,7 @@ func (t *tolerance) endpoint(spec *world.Spec, url string) []int {
 	return nil
 }
 
-// lookedAt is what probes found in a time. A success that overlaps it is a proof; failures count if they lie in it.
+// lookedAt sums up the probes of a time. A success that overlaps it is a proof; failures count if they lie in it.
 func lookedAt(probes []record.Probe, from, to int64) window {
 	w := window{fromNs: from, endNs: to}
 	for i := range probes {

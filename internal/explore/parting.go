@@ -92,7 +92,7 @@ func (r *traceReader) next() (err error) {
 	return nil
 }
 
-// number is that of the event, with which its line begins; 0 after the last one.
+// number returns the number of the event, with which its line begins; 0 after the last one.
 func (r *traceReader) number() uint64 {
 	text, _, _ := bytes.Cut(r.line, []byte(" "))
 	n, _ := strconv.ParseUint(string(text), 10, 64)

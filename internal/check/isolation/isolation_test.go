@@ -13,7 +13,7 @@ import (
 
 func plenty() *linear.Budget { return linear.NewBudget(5_000_000, 1<<28, 30*time.Second) }
 
-// world is what a slow twin knows of the keys: for each of them the list of all that was ever written.
+// world is the state of a slow twin: for each key, the list of all that was ever written.
 type world map[string][]string
 
 func (w world) clone() world {

@@ -19,7 +19,7 @@ type appended struct {
 
 const unread = -1
 
-// own is what one transaction has done to a key so far.
+// own holds the values that one transaction has appended to a key so far.
 type own struct {
 	txn     int // its number, from 1
 	appends []value
@@ -56,7 +56,7 @@ func newLists(log *ListLog) *lists {
 	return &lists{ListLog: log, longest: make([]longest, keys), own: make([]own, keys), tails: make([][]int32, keys)}
 }
 
-// ownOf is what a transaction has done to a key so far.
+// ownOf returns the values that a transaction has appended to a key so far.
 func (l *lists) ownOf(k int32, txn int) *own {
 	o := &l.own[k]
 	if o.txn != txn+1 {
@@ -65,7 +65,7 @@ func (l *lists) ownOf(k int32, txn int) *own {
 	return o
 }
 
-// appendOf is what is known of an append.
+// appendOf finds the record of an append: its transaction, and its place in the longest list.
 func (l *lists) appendOf(a listAccess) *appended { return &l.appends[l.places.find(a.key, a.what)] }
 
 // index finds who appended what.

@@ -127,7 +127,7 @@ func (l *ListLog) of(number int) []listAccess {
 	return l.accesses[t.first : t.first+t.count]
 }
 
-// read is what a read returned.
+// read returns the elements of the list that a read returned.
 func (l *ListLog) read(a listAccess) []value {
 	if a.length == 0 {
 		return nil

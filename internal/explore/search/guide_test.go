@@ -150,7 +150,7 @@ func TestNamesOfGuides(t *testing.T) {
 	}
 }
 
-// values are what the draws of a stream give.
+// values returns the first hundred draws of a stream.
 func values(tp tape.Tape, stream string, n uint64) []uint64 {
 	s := tape.NewSource(tp)
 	var list []uint64

@@ -345,7 +345,7 @@ func (g *guided) weighted(d *dice, fits func(i int) bool) *mutator {
 	return &unfit
 }
 
-// unfit is what is left where no way to change a run fits.
+// unfit changes nothing. It stands in where no mutation fits the parent.
 var unfit = mutator{kind: "none", apply: func(*draft, *Entry) bool { return false }}
 
 // played counts what was done to the parent of a run. Mutants that are not run, since the campaign ends before them, do not

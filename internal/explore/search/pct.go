@@ -29,7 +29,7 @@ type priority struct {
 	counts []int                // of points, of all scouts
 }
 
-// dropKinds are what a switch is by which a thread with a rank drops: above those that dropped before, or below them.
+// dropKinds are the kinds of switch that drop a thread with a rank: above those that dropped before, or below them.
 var dropKinds = [places]uint64{0, 15}
 
 // scout is a run whose points are known: stops at blocks.

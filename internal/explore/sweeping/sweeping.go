@@ -87,7 +87,7 @@ type Totals struct {
 	Findings []*Finding `json:"findings"`
 	// Stopped is why not all moments were tried.
 	Stopped string `json:"stopped,omitempty"`
-	// Warnings are what makes the sweep see less than it could.
+	// Warnings say why the sweep sees less than it could.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -129,11 +129,11 @@ type Finding struct {
 	Replays bool   `json:"replays"`
 	Why     string `json:"why,omitempty"`
 	Hash    string `json:"hash,omitempty"`
-	// Restart is what became of it when the node was restarted in order afterwards.
+	// Restart says whether it remained when the node was restarted in order afterwards.
 	Restart Restart `json:"restart"`
 }
 
-// Restart is what another clean restart does to a finding.
+// Restart says whether a finding remains after another clean restart.
 type Restart string
 
 const (
