@@ -55,9 +55,9 @@ const statesKept = 4096
 
 func (c *Code) file(n int) string { return filepath.Join(c.Dir, fmt.Sprintf("code-%d.json", n)) }
 
-// take takes in what a run has hit; runs come in order. It returns what a search learns from: what is new, of binaries that were
-// known before, since all of the first run is new, and what it has run of changed code.
-func (c *Code) take(hits []blocks.Hits) (learned []blocks.Hits) {
+// mergeHits adds the blocks that a run has hit; runs come in order. It returns those from which a search learns: new blocks of
+// binaries that were known before, since all of the first run is new, and blocks of changed code.
+func (c *Code) mergeHits(hits []blocks.Hits) (learned []blocks.Hits) {
 	for _, h := range hits {
 		old := c.State.Get(h.Digest)
 		known, off := old != nil, old != nil && old.Off == "" && h.Off != ""

@@ -302,7 +302,7 @@ func TestFutureKeepsThePast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ter.see([]tape.Draws{{Stream: channels, To: 100, N: 4096}})
+	ter.addDraws([]tape.Draws{{Stream: channels, To: 100, N: 4096}})
 	parent := tape.Tape{Seed: 3}
 	for run := range uint64(50) {
 		m := &draft{space: ter, dice: newDice(1, run), seed: parent.Seed, injections: []tape.Decision{{Stream: "fault/crash/n1", Index: 50, N: 17, Value: 1}}}

@@ -97,11 +97,12 @@ func (s *state) read(baseline string) (end int64, err error) {
 			return 0, nil
 		}
 		end += int64(len(line))
-		s.take(&r)
+		s.addLine(&r)
 	}
 }
 
-func (s *state) take(r *stateLine) {
+// addLine adds the outcome or the finding of a line, with a signature as this version writes it.
+func (s *state) addLine(r *stateLine) {
 	if r.Candidate != nil && r.Outcome != nil {
 		for i := range r.Outcome.Violations {
 			v := &r.Outcome.Violations[i]
