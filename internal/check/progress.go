@@ -297,7 +297,7 @@ func longHang(c *world.Check, allowed allowance, attempts []attempt, without cir
 
 // couldHang reports whether something was under way in a time that is long enough to see it hang, and early enough in it.
 func couldHang(c *world.Check, allowed allowance, attempts []attempt, endNs int64) bool {
-	for _, s := range allowed.rest(endNs) {
+	for _, s := range allowed.countedInRun(endNs) {
 		if s.toNs-s.fromNs >= c.HangNs && slices.ContainsFunc(attempts, func(a attempt) bool { return a.fromNs <= s.toNs-c.HangNs && a.toNs >= s.fromNs }) {
 			return true
 		}

@@ -303,17 +303,17 @@ func (t *tolerance) named(nodes []int) string {
 type allowance interface {
 	// covers reports whether a failure of an attempt does not count.
 	covers(a *attempt) bool
-	// counted are the times of an attempt that count, and rest those of a whole run, whatever was asked.
+	// counted returns the times of an attempt that count, and countedInRun those of a whole run, whatever was asked.
 	counted(a *attempt) []span
-	rest(endNs int64) []span
+	countedInRun(endNs int64) []span
 }
 
 // faultTimes excuse whatever overlaps one of them.
 type faultTimes []span
 
-func (f faultTimes) covers(a *attempt) bool    { return touches(f, a.fromNs, a.toNs) }
-func (f faultTimes) counted(a *attempt) []span { return between(f, a.fromNs, a.toNs) }
-func (f faultTimes) rest(endNs int64) []span   { return between(f, 0, endNs) }
+func (f faultTimes) covers(a *attempt) bool          { return touches(f, a.fromNs, a.toNs) }
+func (f faultTimes) counted(a *attempt) []span       { return between(f, a.fromNs, a.toNs) }
+func (f faultTimes) countedInRun(endNs int64) []span { return between(f, 0, endNs) }
 
 // patient excuses what happens while a condition is not true, or has not been for the grace.
 type patient struct {
@@ -331,7 +331,7 @@ func (e patient) covers(a *attempt) bool {
 
 func (e patient) counted(a *attempt) []span { return e.within(a.fromNs, a.toNs, e.asked(a)) }
 
-func (e patient) rest(endNs int64) []span { return e.within(0, endNs, nil) }
+func (e patient) countedInRun(endNs int64) []span { return e.within(0, endNs, nil) }
 
 func (e patient) within(from, to int64, must []int) (list []span) {
 	if e.graceNs > 0 {

@@ -85,7 +85,7 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			if t.A != c.Node {
 				continue
 			}
-			v := r.way(src, j, ways)
+			v := r.drawWay(src, j, ways)
 			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Injected >= r.Max || r.spares(t, m) || !p.holds(r, t, m, name, c.Path) {
 				continue
 			}
@@ -94,12 +94,12 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			if c.Makes {
 				name = CreateCall
 			}
-			p.Ledger.hit(r, name, c.Path)
+			p.Ledger.countHit(r, name, c.Path)
 			if row.Call.Harm != nil {
 				row.Call.Harm(&harm, c, v-1)
 			}
 			if row.Inject != nil {
-				harm.ID = p.begin(Action{Kind: r.Kind, Target: t.Name, Node: t.A, DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)}, r, m).ID
+				harm.ID = p.beginAction(Action{Kind: r.Kind, Target: t.Name, Node: t.A, DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)}, r, m).ID
 			} else {
 				p.Ledger.plan(r.Kind, r.Number)
 			}
@@ -108,9 +108,10 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 	return harm
 }
 
-// way draws which of so many ways a rule harms a call, counted from 1; 0 leaves the call alone. A rule that asks for a
+// drawWay draws which of so many ways a rule harms a call, counted from 1; 0 leaves the call alone. A rule that asks
+// for a
 // number draws the number at the first call, and the way at the call of that number.
-func (r *Rule) way(src Chooser, t int, ways uint64) uint64 {
+func (r *Rule) drawWay(src Chooser, t int, ways uint64) uint64 {
 	stream := r.Targets[t].Stream
 	if r.NthTo == 0 {
 		return src.Rare(stream, 1+ways, r.RatePPM)
