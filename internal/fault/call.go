@@ -109,8 +109,7 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 }
 
 // drawWay draws which of so many ways a rule harms a call, counted from 1; 0 leaves the call alone. A rule that asks
-// for a
-// number draws the number at the first call, and the way at the call of that number.
+// for a number draws the number at the first call, and the way at the call of that number.
 func (r *Rule) drawWay(src Chooser, t int, ways uint64) uint64 {
 	stream := r.Targets[t].Stream
 	if r.NthTo == 0 {

@@ -111,8 +111,7 @@ func (r *Rule) number(t *Target, v uint64) uint64 {
 }
 
 // drawForTarget draws for a target at an opportunity, and returns 0 if the rule does not inject. A rule that asks for a
-// number
-// draws at the first opportunity alone.
+// number draws at the first opportunity alone.
 func (r *Rule) drawForTarget(src Chooser, t int) uint64 {
 	target := &r.Targets[t]
 	if r.NthTo == 0 {
