@@ -12,7 +12,7 @@ import (
 // prometheus sets it when a program starts; it is nil in programs without that room. An error is a mistake in the files of rules.
 var Evaluate func(a *world.Alerts, scrapes []Scrape) (*Evaluation, error)
 
-// Scrape is what all targets served at a time.
+// Scrape holds the metrics of all targets at one time.
 type Scrape struct {
 	AtMs    int64 // since 1970
 	Targets []world.Scraped

@@ -45,7 +45,7 @@ type Jump struct {
 	Clear bool `json:"clear"`
 }
 
-// Result is what a Search has found out.
+// Result holds the failure rates that a Search measured, and the largest step between them.
 type Result struct {
 	Points []Point `json:"points"` // in the order of time
 	// Jump is the largest step. It is nil if there is none: chance decided nothing, or not enough runs were made.

@@ -30,7 +30,7 @@ type attempt struct {
 	failed string // the error of one that did not succeed
 }
 
-// jobKind is what jobs are in place of a kind of operation.
+// jobKind stands in attempts at jobs for the kind of operation.
 const jobKind = "job"
 
 // attemptsOf are the attempts of a run in the order in which they began, and the number of sightings of jobs. What the

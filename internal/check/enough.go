@@ -21,7 +21,7 @@ const (
 	littleSuccess = 10
 )
 
-// Evidence is what a "holds" rests on: sums over runs.
+// Evidence counts the faults, operations and probes that support a "holds": sums over runs.
 type Evidence struct {
 	// Injected counts the faults in runs with operations, by kind.
 	Injected map[world.FaultKind]Injected `json:"struck,omitempty"`
@@ -59,7 +59,7 @@ type Injected struct {
 // After counts the faults that began after the last return.
 func (n Injected) After() uint64 { return n.Faults - n.DuringWork - n.Before }
 
-func (n Injected) and(o Injected) Injected {
+func (n Injected) plus(o Injected) Injected {
 	return Injected{n.Faults + o.Faults, n.DuringWork + o.DuringWork, n.Before + o.Before}
 }
 
@@ -110,7 +110,7 @@ func EvidenceOf(out *record.Outcome) Evidence {
 		case s.StartNs <= last:
 			n.DuringWork = 1
 		}
-		e.Injected[s.Kind] = e.Injected[s.Kind].and(n)
+		e.Injected[s.Kind] = e.Injected[s.Kind].plus(n)
 	}
 	for i := range out.Ledger.Entries {
 		x := &out.Ledger.Entries[i]
@@ -119,9 +119,9 @@ func EvidenceOf(out *record.Outcome) Evidence {
 		}
 		switch {
 		case out.ChaosEndNs != 0 && out.ChaosEndNs < w.first:
-			e.MissedRates = e.MissedRates.and(Injected{Faults: x.Delivered, Before: x.Delivered})
+			e.MissedRates = e.MissedRates.plus(Injected{Faults: x.Delivered, Before: x.Delivered})
 		case out.ChaosNs > last:
-			e.MissedRates = e.MissedRates.and(Injected{Faults: x.Delivered})
+			e.MissedRates = e.MissedRates.plus(Injected{Faults: x.Delivered})
 		default:
 			e.Rates += x.Delivered
 		}
@@ -133,7 +133,7 @@ func EvidenceOf(out *record.Outcome) Evidence {
 func (e *Evidence) Faults() Injected {
 	all := e.MissedRates
 	for _, n := range e.Injected {
-		all = all.and(n)
+		all = all.plus(n)
 	}
 	return all
 }
@@ -157,7 +157,7 @@ type Collector struct {
 	open        map[string]string // operations under way, by client
 }
 
-// Evidence is that of all events so far.
+// Evidence returns the counts over all events so far.
 func (w *Collector) Evidence() Evidence { return w.evidence }
 
 // Add takes in one event.
@@ -201,7 +201,7 @@ func (e *Evidence) try(kind string, n Tried) {
 // Add takes in the evidence of another run.
 func (e *Evidence) Add(o *Evidence) {
 	e.Rates += o.Rates
-	e.MissedRates = e.MissedRates.and(o.MissedRates)
+	e.MissedRates = e.MissedRates.plus(o.MissedRates)
 	e.Concurrent += o.Concurrent
 	e.ReadBack = Tried{e.ReadBack.Invoked + o.ReadBack.Invoked, e.ReadBack.Ok + o.ReadBack.Ok}
 	if e.Kinds == nil {
@@ -211,7 +211,7 @@ func (e *Evidence) Add(o *Evidence) {
 		e.try(kind, o.Kinds[kind])
 	}
 	for kind, n := range o.Injected {
-		e.Injected[kind] = e.Injected[kind].and(n)
+		e.Injected[kind] = e.Injected[kind].plus(n)
 	}
 	for property, n := range o.Probes {
 		was := e.Probes[property]
@@ -275,7 +275,7 @@ func judges(spec *world.Spec, fits func(*world.CheckKind) bool) bool {
 	return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return fits(p.Check.Type.Kind()) })
 }
 
-// weight is what a reason makes of a judgement.
+// weight says how far a reason weakens a judgement.
 type weight uint8
 
 const (

@@ -202,10 +202,10 @@ const goneNs = 10e6
 // killing are the faults that end a node's programs at once.
 var killing = fault.KindsOf((*fault.Row).Kills)
 
-// harmed is what faults make of acknowledged operations, where drivers say which node they asked: how soon after a change the
-// node that acknowledged it was killed, or lost its power, when what it had not written yet was lost; and how many operations a node
-// acknowledged from beginning to end of which it was cut off from all others, when it cannot know what these do. Their sign is
-// n/(n+8), as that of changes without an answer.
+// harmed measures how close faults came to acknowledged operations, where drivers say which node they asked: how soon
+// after a change the node that acknowledged it was killed, or lost its power, when what it had not written yet was
+// lost; and how many operations a node acknowledged while it was cut off from all others from beginning to end, when it
+// cannot know what these do. Their sign is n/(n+8), as for changes without an answer.
 func (n *nearness) harmed(spec *world.Spec, p *world.Property, ops []history.Operation, l *fault.Ledger) {
 	if !spec.Faults.Enabled {
 		return
@@ -256,7 +256,7 @@ func (n *nearness) harmed(spec *world.Spec, p *world.Property, ops []history.Ope
 	}
 }
 
-// operands is what numeric guidance compares.
+// operands holds the two numbers that numeric guidance compares.
 type operands struct {
 	Left  *float64 `json:"left"`
 	Right *float64 `json:"right"`

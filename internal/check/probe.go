@@ -29,8 +29,8 @@ var (
 	probeLate   = failure.Declare("probe/late") // after the start or after a heal, which is the first field
 )
 
-// said is what a probe says for causes: the first line of a user's program or function; of the probes that come with Bloodhound, whose
-// words are Bloodhound's own, their codes.
+// said returns a probe's answer for causes: the first line of a user's program or function; of the probes that come
+// with Bloodhound, whose words are Bloodhound's own, their codes.
 func said(p *world.Property, q *record.Probe) []string {
 	if !p.Check.Type.Kind().Words {
 		if q.Cause != nil {

@@ -122,14 +122,14 @@ var (
 	hangsOn     = failure.Declare("progress/hangs")
 )
 
-// finding is what is wrong, in words, and where.
+// finding is a violation in words, with its event and its evidence.
 type finding struct {
 	failure.Claim
 	event    uint64
 	evidence []string
 }
 
-// rowSubject is what a row of failures is about: a kind of operation, a key, or both.
+// rowSubject identifies the attempts of a row of failures: those of a kind of operation, of a key, or of both.
 type rowSubject struct{ kind, key string }
 
 func (s rowSubject) String() string {
@@ -157,7 +157,7 @@ func (s rowSubject) code() string {
 	return "every/" + s.kind
 }
 
-// subjects are what rows an attempt belongs to.
+// subjects lists the subjects to whose rows an attempt belongs.
 func (a *attempt) subjects() []rowSubject {
 	about := []rowSubject{{a.kind, ""}}
 	if a.key != "" {
@@ -297,7 +297,7 @@ func longHang(c *world.Check, allowed allowance, attempts []attempt, without cir
 
 // couldHang reports whether something was under way in a time that is long enough to see it hang, and early enough in it.
 func couldHang(c *world.Check, allowed allowance, attempts []attempt, endNs int64) bool {
-	for _, s := range allowed.rest(endNs) {
+	for _, s := range allowed.countedInRun(endNs) {
 		if s.toNs-s.fromNs >= c.HangNs && slices.ContainsFunc(attempts, func(a attempt) bool { return a.fromNs <= s.toNs-c.HangNs && a.toNs >= s.fromNs }) {
 			return true
 		}

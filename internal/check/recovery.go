@@ -22,7 +22,7 @@ var (
 	notAgain     = failure.Declare("recovery/not-again") // a job that comes again and again
 )
 
-// again is what became of one thing, a kind of operation, a key or a job, within the time after a heal.
+// again collects the attempts at one thing, a kind of operation, a key or a job, within the time after a heal.
 type again struct {
 	name  string
 	code  string // for causes

@@ -303,17 +303,17 @@ func (t *tolerance) named(nodes []int) string {
 type allowance interface {
 	// covers reports whether a failure of an attempt does not count.
 	covers(a *attempt) bool
-	// counted are the times of an attempt that count, and rest those of a whole run, whatever was asked.
+	// counted returns the times of an attempt that count, and countedInRun those of a whole run, whatever was asked.
 	counted(a *attempt) []span
-	rest(endNs int64) []span
+	countedInRun(endNs int64) []span
 }
 
 // faultTimes excuse whatever overlaps one of them.
 type faultTimes []span
 
-func (f faultTimes) covers(a *attempt) bool    { return touches(f, a.fromNs, a.toNs) }
-func (f faultTimes) counted(a *attempt) []span { return between(f, a.fromNs, a.toNs) }
-func (f faultTimes) rest(endNs int64) []span   { return between(f, 0, endNs) }
+func (f faultTimes) covers(a *attempt) bool          { return touches(f, a.fromNs, a.toNs) }
+func (f faultTimes) counted(a *attempt) []span       { return between(f, a.fromNs, a.toNs) }
+func (f faultTimes) countedInRun(endNs int64) []span { return between(f, 0, endNs) }
 
 // patient excuses what happens while a condition is not true, or has not been for the grace.
 type patient struct {
@@ -331,7 +331,7 @@ func (e patient) covers(a *attempt) bool {
 
 func (e patient) counted(a *attempt) []span { return e.within(a.fromNs, a.toNs, e.asked(a)) }
 
-func (e patient) rest(endNs int64) []span { return e.within(0, endNs, nil) }
+func (e patient) countedInRun(endNs int64) []span { return e.within(0, endNs, nil) }
 
 func (e patient) within(from, to int64, must []int) (list []span) {
 	if e.graceNs > 0 {
@@ -348,7 +348,8 @@ func (e patient) within(from, to int64, must []int) (list []span) {
 // circumstance is when attempts count, in words that follow what became of them, and for causes.
 type circumstance struct{ words, code string }
 
-// allowanceOf is what excuses attempts in a run, in words too: " without a fault" and the like.
+// allowanceOf returns the times in which attempts of a run may fail, and words for the others: " without a fault" and
+// the like.
 func allowanceOf(spec *world.Spec, p *world.Property, out *record.Outcome) (e allowance, without circumstance, err error) {
 	const unlisted = "the ledger does not list all faults, so it is unknown which attempts overlapped one"
 	c := &p.Check
@@ -486,7 +487,7 @@ func (t *tolerance) endpoint(spec *world.Spec, url string) []int {
 	return nil
 }
 
-// lookedAt is what probes found in a time. A success that overlaps it is a proof; failures count if they lie in it.
+// lookedAt sums up the probes of a time. A success that overlaps it is a proof; failures count if they lie in it.
 func lookedAt(probes []record.Probe, from, to int64) window {
 	w := window{fromNs: from, endNs: to}
 	for i := range probes {

@@ -20,7 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
-// runnerTemp is what action.yml calls the folder of the program; .ci/program makes it in RUNNER_TEMP.
+// runnerTemp is action.yml's name for the folder of the program; .ci/program makes it in RUNNER_TEMP.
 const runnerTemp = "${{ runner.temp }}/bloodhound-program"
 
 // The program lies in a cache whose folder and key exist. Paths of the action's source, outside of the workspace, are none for caches.
@@ -174,7 +174,7 @@ func TestActionProgram(t *testing.T) {
 	for _, c := range []struct {
 		name, ref, digest string
 		code              int
-		says, prints      string // prints is what the program is
+		says, prints      string // prints identifies the program
 	}{
 		{"release", "v1.2.3", "", 0, "release v1.2.3: bloodhound-v1.2.3-linux-" + runtime.GOARCH + ".tar.gz has the digest ", "released"},
 		{"another digest", "v1.2.3", wrong, 2, "and not " + wrong + " as SHA256SUMS says; it is not used", ""},

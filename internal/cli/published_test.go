@@ -64,7 +64,7 @@ func digestOf(t *testing.T, name string) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// verdictOf is what check says of a history.
+// verdictOf returns check's verdict on a history.
 func verdictOf(t *testing.T, args ...string) string {
 	var out, log strings.Builder
 	Main(append([]string{"check", "--json"}, args...), &out, &log)

@@ -29,7 +29,7 @@ import (
 
 type object = map[string]any
 
-// documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
+// documents lists the types of files and of --json, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
 	"run": stored.RunDocument{}, "campaign": campaign.CampaignDocument{}, "verify": campaign.VerifyDocument{}, "report": failures.ReportDocument{},
 	"shrink": failures.ShrinkDocument{}, "explain": failures.ExplainDocument{}, "worker": fleet.FleetDocument{}, "bisect": failures.BisectDocument{},

@@ -60,7 +60,7 @@ type Options struct {
 	text []byte // of ConfigFile, in the place of what it has
 }
 
-// Result is what a configuration says.
+// Result holds a configuration that was read: the world, its engine, and the settings of builds, searches and output.
 type Result struct {
 	// File is the configuration, or the first Compose file where there is none.
 	File string

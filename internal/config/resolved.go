@@ -83,7 +83,7 @@ func (r *Result) composeFiles() *yaml.Node {
 	return list
 }
 
-// composeModel is what the Compose files say together.
+// composeModel merges all Compose files into one document, as `docker compose config` does.
 func (r *Result) composeModel() *yaml.Node {
 	w := &schema.Writer{Dir: r.Spec.Dir, Model: true}
 	model := w.Write(r.written.composed, &keys.Compose)

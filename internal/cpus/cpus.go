@@ -56,7 +56,7 @@ type Place struct {
 	uses  int // how often it has begun to work
 }
 
-// seats are what the user's processes have taken of each CPU.
+// seats hands out the seats of CPUs to the processes of a user.
 type seats interface {
 	// among has f see how many seats of each of some CPUs are taken, and takes the one that f chooses, unless that is None.
 	among(cpus []int, f func(taken map[int]int) int) seat

@@ -13,7 +13,7 @@ import (
 // MaxShift is how many draws of its stream an injected fault is moved by at most.
 const MaxShift = 16
 
-// Neighbourhood is what the tapes near a stale failure are made of.
+// Neighbourhood holds the tapes and decisions from which tapes near a stale failure are made.
 type Neighbourhood struct {
 	Original, Smallest tape.Tape
 	// Stored are the decisions of the original tape's run as it was found, and Now as it is: up to where they part, both are

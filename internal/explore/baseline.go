@@ -38,7 +38,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	}
 	r := c.alone(runs, replays, job)
 	t := col.totals
-	col.met(r)
+	col.recordCode(r)
 	col.feeder.counted(r)
 	mistaken := r.reply != nil && r.reply.Summary.Mistake != ""
 	if r.reply != nil && !mistaken {
@@ -92,7 +92,7 @@ func (c *Campaign) derive(runs, replays context.Context, col *collector, calm *R
 	records := []*moments.Record{calm.Summary.Moments}
 	for i, t := range deriving.Scouts() {
 		r := c.alone(runs, replays, &Job{ID: firstScout + uint64(i), Request: runner.Play(t), Moments: true})
-		col.met(r)
+		col.recordCode(r)
 		switch {
 		case r.reply == nil || r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0:
 			if col.count(r); col.done {

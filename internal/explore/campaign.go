@@ -148,7 +148,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 		runs, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	col := c.begin()
+	col := c.beginCampaign()
 	t := col.totals
 	col.done = !c.baseline(runs, ctx, col)
 	c.begun(col)
@@ -166,20 +166,20 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 		stop() // runs after the last one that counts
 	}
 	for r := range results {
-		col.take(r)
+		col.takeResult(r)
 		if col.done {
 			stop()
 		}
 	}
 	col.flush()
-	col.feeder.rest()
+	col.feeder.learnRest()
 	t.Search = col.feeder.strategy.Standing()
 	t.WallNs = time.Since(began).Nanoseconds()
 	return t
 }
 
-// begin makes the collector, and asks workers for what the strategy learns.
-func (c *Campaign) begin() *collector {
+// beginCampaign makes the collector, and asks workers for what the strategy learns.
+func (c *Campaign) beginCampaign() *collector {
 	t := &Totals{Seed: c.Seed, RulesVersion: c.Setup.Spec.RulesVersion, Workers: max(c.Workers, 1)}
 	feed := newFeeder(c)
 	setup := *c.Setup
@@ -250,7 +250,7 @@ func (c *Campaign) hand(runs context.Context, col *collector, jobs chan<- *Job, 
 			next++
 			job = nil
 		case r := <-results:
-			col.take(r)
+			col.takeResult(r)
 		case <-runs.Done():
 		}
 		tick()
@@ -274,7 +274,7 @@ type collector struct {
 	behaviours map[uint64]bool // that runs have reached
 }
 
-func (c *collector) take(r *result) {
+func (c *collector) takeResult(r *result) {
 	if c.done {
 		return
 	}
@@ -289,7 +289,7 @@ func (c *collector) take(r *result) {
 		}
 		delete(c.waiting, c.next)
 		c.next++
-		c.met(r)
+		c.recordCode(r)
 		c.feeder.counted(r)
 		c.ended(r)
 		c.count(r)
@@ -316,7 +316,7 @@ func (c *collector) flush() {
 	for end := c.next + uint64(len(c.waiting)) + uint64(Window*c.totals.Workers); len(c.waiting) > 0 && c.next <= end && !c.done; c.next++ {
 		if r, ok := c.waiting[c.next]; ok {
 			delete(c.waiting, c.next)
-			c.met(r)
+			c.recordCode(r)
 			c.ended(r)
 			c.count(r)
 		}
@@ -449,8 +449,8 @@ func (c *Campaign) cover(j *Job, col *collector) (ok bool) {
 	return err == nil
 }
 
-// met takes in which programs a run has executed, and which parts of them.
-func (c *collector) met(r *result) {
+// recordCode adds the programs that a run has executed, and the blocks that it has hit in them.
+func (c *collector) recordCode(r *result) {
 	c.covered(r)
 	c.ran(r)
 }
@@ -461,7 +461,7 @@ func (c *collector) covered(r *result) {
 	if code == nil || r.reply == nil {
 		return
 	}
-	fresh := code.take(r.reply.Summary.Code)
+	fresh := code.mergeHits(r.reply.Summary.Code)
 	if ended := code.off(r.moved, movedBy); len(ended) > 0 {
 		c.note(fmt.Sprintf("%s: coverage is off for %s: %s", r.job, names(code.State, ended), movedBy))
 	}
@@ -492,7 +492,7 @@ func (c *Campaign) serve(runs, replays context.Context, jobs <-chan *Job, result
 	for job := range jobs {
 		job.Progress = c.UnderWay != nil && (job.ID == baselineRun || job.ID < uint64(max(c.Workers, 1)))
 		r := &result{job: job}
-		r.reply, r.lost = s.do(runs, r)
+		r.reply, r.lost = s.runJob(runs, r)
 		if r.reply == nil {
 			results <- r
 			continue
@@ -533,7 +533,7 @@ func (c *Campaign) serve(runs, replays context.Context, jobs <-chan *Job, result
 func (s *slot) replay(ctx context.Context, r *result) (second *Reply, lost string) {
 	return replay(r, func(j *Job) (*Reply, string) {
 		once := &result{job: j}
-		reply, lost := s.do(ctx, once)
+		reply, lost := s.runJob(ctx, once)
 		r.deaths = append(r.deaths, once.deaths...)
 		return reply, lost
 	})
@@ -586,9 +586,9 @@ func (s *slot) leave() {
 	}
 }
 
-// do runs a job, once more on a fresh process if the first one dies. It returns neither a reply nor why the run was
+// runJob runs a job, once more on a fresh process if the first one dies. It returns neither a reply nor why the run was
 // lost if ctx ended before the run did.
-func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
+func (s *slot) runJob(ctx context.Context, r *result) (reply *Reply, lost string) {
 	for attempt := 0; ctx.Err() == nil; attempt++ {
 		reply, err := s.try(ctx, r.job)
 		if err == nil && ctx.Err() != nil {

@@ -128,7 +128,7 @@ func campaign(t *testing.T, spec *world.Spec, runs uint64, workers int) *Campaig
 		Note: func(s string) { t.Log(s) }}
 }
 
-// stable is what must not depend on the number of workers, or on the clock.
+// stable returns totals without the fields that may depend on the number of workers, or on the clock.
 func stable(totals *Totals) string {
 	c := *totals
 	c.WallNs, c.RunWallNs, c.Workers = 0, 0, 0

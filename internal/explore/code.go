@@ -21,7 +21,7 @@ type Cover struct {
 	Only string `json:"only,omitempty"`
 }
 
-// Code is what a campaign knows of the blocks of programs that its runs have executed.
+// Code collects the blocks of programs that the runs of a campaign have executed.
 type Code struct {
 	State *code.State
 	// Dir is a folder for the states that runs begin with.
@@ -34,8 +34,8 @@ type Code struct {
 	changed bool
 }
 
-// cover is what a run that starts now is asked for. It begins with what is known by now: what it hits beyond that depends on
-// how fast other runs were, but what is new of it when its turn comes does not.
+// cover returns the coverage that a run which starts now begins with: all that is known by now. How much the run hits
+// beyond that depends on how fast other runs were, but what is new of it when its turn comes does not.
 func (c *Code) cover() (*Cover, error) {
 	if c.changed || c.written == 0 {
 		c.written++
@@ -55,9 +55,9 @@ const statesKept = 4096
 
 func (c *Code) file(n int) string { return filepath.Join(c.Dir, fmt.Sprintf("code-%d.json", n)) }
 
-// take takes in what a run has hit; runs come in order. It returns what a search learns from: what is new, of binaries that were
-// known before, since all of the first run is new, and what it has run of changed code.
-func (c *Code) take(hits []blocks.Hits) (learned []blocks.Hits) {
+// mergeHits adds the blocks that a run has hit; runs come in order. It returns those from which a search learns: new blocks of
+// binaries that were known before, since all of the first run is new, and blocks of changed code.
+func (c *Code) mergeHits(hits []blocks.Hits) (learned []blocks.Hits) {
 	for _, h := range hits {
 		old := c.State.Get(h.Digest)
 		known, off := old != nil, old != nil && old.Off == "" && h.Off != ""
@@ -98,7 +98,7 @@ func (c *Code) off(digests []string, why string) (ended []string) {
 	return ended
 }
 
-// watch is what a job asks an engine for.
+// watch returns the blocks that an engine should watch in a job, nil if the job asks for no coverage.
 func (s *Setup) watch(j *Job) (*code.Watch, error) {
 	if j.Cover == nil {
 		return nil, nil
@@ -192,7 +192,7 @@ const ReadsCode = "a program reads its own code, in which the engine has breakpo
 
 const movedBy = "breakpoints in it change the run: it reads its own code"
 
-// CodeTotal is what a campaign has covered of one binary.
+// CodeTotal counts the blocks of one binary that a campaign has covered.
 type CodeTotal struct {
 	Path    string        `json:"path"`
 	Digest  string        `json:"digest"`
@@ -211,7 +211,7 @@ type CodeTotal struct {
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// Judged is what a threshold is about: the program's own code, or all of it where that is unknown.
+// Judged counts the blocks that a threshold compares: the program's own code, or all of it where that is unknown.
 func (c CodeTotal) Judged() (covered, total int) {
 	if c.Own > 0 {
 		return c.OwnCovered, c.Own

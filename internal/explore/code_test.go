@@ -73,12 +73,12 @@ func TestSourcesOfAProgramAreNotReplacements(t *testing.T) {
 // A run may find that a binary that was watched so far cannot be counted.
 func TestBinariesThatAreOffLater(t *testing.T) {
 	c := &Code{State: &code.State{}, Dir: t.TempDir()}
-	c.take([]blocks.Hits{{Digest: "a", Total: 10, Source: blocks.Edges, Blocks: blocks.List{1}}})
+	c.mergeHits([]blocks.Hits{{Digest: "a", Total: 10, Source: blocks.Edges, Blocks: blocks.List{1}}})
 	before, err := c.cover()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.take([]blocks.Hits{{Digest: "a", Source: blocks.Edges, Off: "too many"}})
+	c.mergeHits([]blocks.Hits{{Digest: "a", Source: blocks.Edges, Off: "too many"}})
 	if after, err := c.cover(); err != nil || after.State == before.State || c.State.Files[0].Off != "too many" {
 		t.Errorf("%v: the state is %+v", err, c.State.Files[0])
 	}
@@ -101,7 +101,7 @@ func TestOrderOfCode(t *testing.T) {
 // What a search is told of a run does not depend on which state the run began with, only on the runs before it.
 func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 	c := &Code{State: &code.State{}, Dir: t.TempDir()}
-	if learned := c.take([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{1, 2, 3}}}); len(learned) != 0 {
+	if learned := c.mergeHits([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{1, 2, 3}}}); len(learned) != 0 {
 		t.Errorf("a search learns %v of the first run", learned)
 	}
 	cover, err := c.cover()
@@ -113,7 +113,7 @@ func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 	}
 	// Two runs that began with the same state hit the same block: it is news of the first.
 	for i, want := range []blocks.List{{0, 7}, nil} {
-		learned := c.take([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{0, 7}}})
+		learned := c.mergeHits([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{0, 7}}})
 		if i == 0 && (len(learned) != 1 || !slices.Equal(learned[0].Blocks, want)) || i == 1 && len(learned) != 0 {
 			t.Errorf("run %d: %v", i, learned)
 		}
@@ -133,7 +133,7 @@ func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 		return always
 	}}
 	for range 3 {
-		learned := c.take([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{5}}})
+		learned := c.mergeHits([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{5}}})
 		if len(learned) != 1 || !slices.Equal(learned[0].Blocks, blocks.List{5}) {
 			t.Errorf("%v", learned)
 		}

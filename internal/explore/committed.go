@@ -5,7 +5,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 )
 
-// Standing is what a replay says of a failure that was kept.
+// Standing says whether a stored failure still shows when it is replayed.
 type Standing string
 
 const (

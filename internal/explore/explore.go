@@ -34,7 +34,8 @@ type Setup struct {
 	Scratch string `json:"scratch,omitempty"`
 	// Hidden are files and folders of the machine that nodes do not see (see engine.Options).
 	Hidden []string `json:"hidden,omitempty"`
-	// Then is what the project's folder had when the run was recorded that is made again; nil if none is (see engine.Options).
+	// Then holds the files of the project's folder as a recorded run had them, when that run is replayed; nil otherwise
+	// (see engine.Options).
 	Then *filetree.Tree `json:"then,omitempty"`
 	// Learn asks for what a search learns of each run.
 	Learn bool `json:"learn,omitempty"`
@@ -166,11 +167,12 @@ type Reply struct {
 	Began *runner.Begin `json:"began,omitempty"`
 	// NoSnapshots is why the worker takes no snapshots.
 	NoSnapshots string `json:"no_snapshots,omitempty"`
-	// Look is what the run has shown, if the job asks for it. A run that was refused an answer was not made to its end, and has no Summary.
+	// Look shows the state of the run at a place, if the job asks for it. A run that was refused an answer was not made
+	// to its end, and has no Summary.
 	Look *view.Answer `json:"look,omitempty"`
 	// Sweep are the moments that Job.Sweep asks for.
 	Sweep []sweep.Series `json:"sweep,omitempty"`
-	// CPU is what the job took.
+	// CPU is the CPU time of the job.
 	CPU    CPU    `json:"cpu,omitzero"`
 	Memory Memory `json:"memory,omitzero"`
 	// StartNs is the real time that the run took to the end of setup, 0 if it began at a snapshot, or that is not known.
@@ -200,7 +202,7 @@ type Progress struct {
 	VirtualNs int64  `json:"virtual_ns"`
 }
 
-// Summary is what a campaign keeps of every run.
+// Summary holds the results of one run that its campaign keeps.
 type Summary struct {
 	Hash       string               `json:"hash"`
 	StrictHash string               `json:"strict_hash,omitempty"`

@@ -110,8 +110,8 @@ func (f *feeder) learn() {
 	}
 }
 
-// rest reports the runs that have ended when no further tape is asked for.
-func (f *feeder) rest() {
+// learnRest reports the runs that have ended when no further tape is asked for.
+func (f *feeder) learnRest() {
 	for len(f.queue) > 0 {
 		f.learn()
 	}

@@ -36,9 +36,9 @@ func Compare(first, other string) (*Parting, error) {
 		return nil, err
 	}
 	defer b.file.Close()
-	for ; err == nil && a.line != nil && b.line != nil && a.number() < b.number(); err = a.next() {
+	for ; err == nil && a.line != nil && b.line != nil && a.number() < b.number(); err = a.nextLine() {
 	}
-	for ; err == nil && a.line != nil && b.line != nil && b.number() < a.number(); err = b.next() {
+	for ; err == nil && a.line != nil && b.line != nil && b.number() < a.number(); err = b.nextLine() {
 	}
 	var before []string
 	for err == nil && bytes.Equal(a.line, b.line) {
@@ -49,7 +49,7 @@ func Compare(first, other string) (*Parting, error) {
 			before = before[1:]
 		}
 		before = append(before, string(a.line))
-		err = errors.Join(a.next(), b.next())
+		err = errors.Join(a.nextLine(), b.nextLine())
 	}
 	if err != nil {
 		return nil, err
@@ -73,14 +73,14 @@ func openTrace(name string) (*traceReader, error) {
 		return nil, err
 	}
 	r := &traceReader{file: f, lines: bufio.NewReaderSize(f, 1<<16)}
-	if err := r.next(); err != nil {
+	if err := r.nextLine(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *traceReader) next() (err error) {
+func (r *traceReader) nextLine() (err error) {
 	r.line, err = r.lines.ReadBytes('\n')
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
@@ -92,7 +92,7 @@ func (r *traceReader) next() (err error) {
 	return nil
 }
 
-// number is that of the event, with which its line begins; 0 after the last one.
+// number returns the number of the event, with which its line begins; 0 after the last one.
 func (r *traceReader) number() uint64 {
 	text, _, _ := bytes.Cut(r.line, []byte(" "))
 	n, _ := strconv.ParseUint(string(text), 10, 64)
@@ -169,7 +169,7 @@ func (s *slot) parting(ctx context.Context, r *result) string {
 	s.parted = true
 	var files map[string]string // of the last of the runs
 	text := "; " + parting(r, c.Setup.Scratch, func(j *Job) (*Reply, string) {
-		reply, lost := s.do(ctx, &result{job: j})
+		reply, lost := s.runJob(ctx, &result{job: j})
 		if reply != nil && reply.Outcome != nil {
 			files = reply.Outcome.Files
 		}

@@ -30,7 +30,7 @@ func (p *Pool) Do(ctx context.Context, job *Job) (*Reply, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { p.free <- s }()
-	reply, lost := s.do(ctx, &result{job: job})
+	reply, lost := s.runJob(ctx, &result{job: job})
 	switch {
 	case lost != "":
 		return nil, errors.New(lost)

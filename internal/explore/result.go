@@ -2,8 +2,8 @@ package explore
 
 import ()
 
-// Result is what came of a campaign that a test made over a world of its own (package sim), as it leaves it for the program that has
-// started the test.
+// Result is the outcome of a campaign that a test made over a world of its own (package sim). The test leaves it for
+// the program that started it.
 type Result struct {
 	Name     string `json:"name"` // of the test
 	Dir      string `json:"dir"`  // of its package

@@ -264,7 +264,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 // A kind of fault is rare if a campaign of at least rareRuns delivers fewer than rareDelivered of it.
 const rareRuns, rareDelivered = 20, 3
 
-// asking is what asks for faults of kinds that the user has not named in a configuration.
+// asking names the place that asks for kinds of faults that the user has not named: the world itself, or `faults.mode`.
 func asking(spec *world.Spec) string {
 	if spec.Engine == world.InProcess {
 		return "the world"

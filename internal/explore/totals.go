@@ -26,7 +26,7 @@ const (
 	MaxLost     = 100 // runs lost to the engine or the machine that are listed
 )
 
-// Totals is what is known of a campaign so far: sums over its runs, in run order.
+// Totals sums up a campaign so far, over its runs, in run order.
 type Totals struct {
 	Seed uint64 `json:"seed"`
 	// RulesVersion is the version of the rules of its runs (world.Spec).
@@ -47,14 +47,15 @@ type Totals struct {
 	TailEvents uint64          `json:"tail_events,omitempty"`
 	Workers    int             `json:"workers"`
 	Search     search.Standing `json:"search"` // how far it came
-	// FeedbackDelay is that of the search, in runs; 0 if it learns nothing from runs. A campaign repeats with the same one alone.
+	// FeedbackDelay is the search's delay, in runs; 0 if it learns nothing from runs. A campaign only repeats with the
+	// same delay.
 	FeedbackDelay uint64      `json:"feedback_delay,omitempty"`
 	Code          []CodeTotal `json:"code,omitempty"`
 	CodeFile      string      `json:"code_file,omitempty"` // the report of it
 	// Snapshots counts the runs that began at a snapshot.
 	Snapshots SnapshotTotals `json:"snapshots,omitzero"`
 	Memory    Memory         `json:"memory,omitzero"`
-	// StateBytes is what the project's state folder has on the disk after the campaign, 0 if nobody looked.
+	// StateBytes is the size of the project's state folder after the campaign, 0 if it was not measured.
 	StateBytes int64 `json:"state_bytes,omitempty"`
 	// Replaced says which programs were others from some run on.
 	Replaced   []string       `json:"replaced,omitempty"`
@@ -133,7 +134,7 @@ func (t *SnapshotTotals) add(r *Reply) {
 	t.SavedNs += r.Began.SavedNs
 }
 
-// Memory is what was seen of the memory of worlds and snapshots; of a campaign, the most of any world and any worker.
+// Memory holds the largest sizes of worlds and snapshots that were measured, over all worlds and workers of a campaign.
 type Memory struct {
 	WorldBytes    int64 `json:"world_bytes,omitempty"`    // of a world that runs
 	SnapshotBytes int64 `json:"snapshot_bytes,omitempty"` // of all snapshots of a worker
@@ -164,13 +165,14 @@ type PropertyTotal struct {
 	Short uint64 `json:"short,omitempty"`
 	// NotYet counts the runs in which what must happen in some run did not happen.
 	NotYet uint64 `json:"not_yet,omitempty"`
-	// Reason is that of the first verdict that is unknown, of an idle run only if all are, or not yet, and Seed its run's.
+	// Reason explains the first verdict that is unknown, of an idle run only if all are, or not yet, and Seed is its
+	// run's.
 	Reason string `json:"reason,omitempty"`
 	Seed   uint64 `json:"seed,omitempty"`
 	// Tape is that run's, if it is more than its seed.
 	Tape   *tape.Tape `json:"tape,omitempty"`
 	Probes uint64     `json:"probes,omitempty"`
-	// LeftOut is what the first of Partial runs did not judge of what the property speaks of.
+	// LeftOut lists the parts of the property that the first of Partial runs did not judge.
 	LeftOut []string `json:"left_out,omitempty"`
 	Partial uint64   `json:"partial,omitempty"`
 	// Withstood is the sum of that of the verdicts.
@@ -280,7 +282,7 @@ type Failure struct {
 	Near string `json:"near,omitempty"`
 	// Background is the campaign's, which continues to grow.
 	Background *Background `json:"-"`
-	// Shrunk is what came of shrinking its run, if that was done.
+	// Shrunk is the result of shrinking its run, if that was done.
 	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
 }
 
@@ -404,7 +406,7 @@ type GuideTotal struct {
 	Idle   uint64          `json:"idle,omitempty"`   // runs that reported no step
 	Left   uint64          `json:"left,omitempty"`   // runs that took a step that the model does not allow, and were followed no further
 	Failed uint64          `json:"failed,omitempty"` // runs that were followed no further since the specification cannot be evaluated
-	// Reason is that of the first of these, and Run its tape's name.
+	// Reason explains the first of these, and Run is its tape's name.
 	Reason string `json:"reason,omitempty"`
 	Run    string `json:"run,omitempty"`
 }

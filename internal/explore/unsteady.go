@@ -36,7 +36,7 @@ func (s *slot) retry(ctx context.Context, r *result) {
 	}
 	u := &Unsteady{Run: r.job.ID, Tape: r.job.Tape, Verdict: violated[0], Differs: r.differs}
 	for range s.campaign.Retries {
-		reply, _ := s.do(ctx, &result{job: r.job.bare()})
+		reply, _ := s.runJob(ctx, &result{job: r.job.bare()})
 		if reply == nil {
 			break
 		}

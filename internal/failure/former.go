@@ -37,8 +37,8 @@ func was(words string, code Code, fields ...string) former {
 	return former{regexp.MustCompile("(?s)^" + formerNames(words) + "$"), code, fields}
 }
 
-// of is what was wrong with an object.
-func of(words string, code Code, fields ...string) former {
+// wasObject is a reason of earlier builds by which an object was not linearizable, without its beginning.
+func wasObject(words string, code Code, fields ...string) former {
 	return was("not linearizable: key VALUE: "+words, code, fields...)
 }
 
@@ -121,30 +121,31 @@ var formers = sync.OnceValue(func() []former {
 		was(`not linearizable: no order of the operations explains a (\S+) by client (\S+) -> nothing`, "register/no-order", "$1", "$2", "nothing"),
 		was(`not linearizable: no order of the operations explains a (\S+) by client (\S+) -> VALUE`, "register/no-order", "$1", "$2", "value"),
 		was(`not linearizable: no order of the operations explains a (\S+) by client (\S+)`, "register/no-order", "$1", "$2", "none"),
-		of(`no order of the operations explains all their results`, "object/no-order"),
-		of(`no order of the operations explains OP( VALUE)? -> nothing`, "object/no-order", "$1", "nothing"),
-		of(`no order of the operations explains OP( VALUE)? -> VALUE`, "object/no-order", "$1", "value"),
-		of(`no order of the operations explains OP( VALUE)?`, "object/no-order", "$1", "none"),
-		of(`OP( VALUE)?(?: -> VALUE)? and OP( VALUE)?(?: -> VALUE)? cannot both be right: neither can come before the other`, "set/contradiction", "$1", "$3"),
-		of(`OP( VALUE)?(?: -> VALUE)? holds VALUE twice, which was put in once`, "list/twice", "$1"),
-		of(`OP( VALUE)?(?: -> VALUE)? holds VALUE twice`, "set/twice", "$1"),
-		of(`OP( VALUE)?(?: -> VALUE)? holds VALUE, which nobody had put in`, "object/never-put-in", "$1"),
-		of(`OP( VALUE)?(?: -> VALUE)?: nobody had put that in`, "object/never-put-in", "$1"),
-		of(`OP( VALUE)?(?: -> VALUE)? returned before OP( VALUE)?(?: -> VALUE)? began, but what was seen puts it behind`, "object/behind", "$1", "$3"),
-		of(`VALUE was taken twice and put in once`, "queue/taken-twice"),
-		of(`the queue was found empty, although something was in it all the time`, "queue/empty"),
-		of(`VALUE was taken before it was put in`, "queue/taken-early"),
-		of(`VALUE was taken, but VALUE, which was put in before it, was not`, "queue/passed-over"),
-		of(`VALUE was taken before VALUE, which was put in before it`, "queue/overtaken"),
-		of(`VALUE acquired the lock twice and did not release it between`, "lock/acquired-twice"),
-		of(`VALUE could not release the lock, although it held it`, "lock/not-released"),
-		of(`VALUE released the lock, although it did not hold it`, "lock/released-unheld"),
-		of(`VALUE was refused the lock, although nobody held it`, "lock/refused"),
-		of(`VALUE and VALUE held the lock at once`, "lock/held-twice"),
-		of(`two changes made the counter \S+`, "counter/same-number"),
-		of(`the counter was never \S+`, "counter/impossible-number"),
-		of(`OP( VALUE)?(?: -> VALUE)? had returned before OP( VALUE)?(?: -> VALUE)? was called`, "counter/too-late", "$1", "$3"),
-		of(`no change had made the counter \S+ by then`, "counter/unaccounted"),
+		wasObject(`no order of the operations explains all their results`, "object/no-order"),
+		wasObject(`no order of the operations explains OP( VALUE)? -> nothing`, "object/no-order", "$1", "nothing"),
+		wasObject(`no order of the operations explains OP( VALUE)? -> VALUE`, "object/no-order", "$1", "value"),
+		wasObject(`no order of the operations explains OP( VALUE)?`, "object/no-order", "$1", "none"),
+		wasObject(`OP( VALUE)?(?: -> VALUE)? and OP( VALUE)?(?: -> VALUE)? cannot both be right: neither can come before the other`,
+			"set/contradiction", "$1", "$3"),
+		wasObject(`OP( VALUE)?(?: -> VALUE)? holds VALUE twice, which was put in once`, "list/twice", "$1"),
+		wasObject(`OP( VALUE)?(?: -> VALUE)? holds VALUE twice`, "set/twice", "$1"),
+		wasObject(`OP( VALUE)?(?: -> VALUE)? holds VALUE, which nobody had put in`, "object/never-put-in", "$1"),
+		wasObject(`OP( VALUE)?(?: -> VALUE)?: nobody had put that in`, "object/never-put-in", "$1"),
+		wasObject(`OP( VALUE)?(?: -> VALUE)? returned before OP( VALUE)?(?: -> VALUE)? began, but what was seen puts it behind`, "object/behind", "$1", "$3"),
+		wasObject(`VALUE was taken twice and put in once`, "queue/taken-twice"),
+		wasObject(`the queue was found empty, although something was in it all the time`, "queue/empty"),
+		wasObject(`VALUE was taken before it was put in`, "queue/taken-early"),
+		wasObject(`VALUE was taken, but VALUE, which was put in before it, was not`, "queue/passed-over"),
+		wasObject(`VALUE was taken before VALUE, which was put in before it`, "queue/overtaken"),
+		wasObject(`VALUE acquired the lock twice and did not release it between`, "lock/acquired-twice"),
+		wasObject(`VALUE could not release the lock, although it held it`, "lock/not-released"),
+		wasObject(`VALUE released the lock, although it did not hold it`, "lock/released-unheld"),
+		wasObject(`VALUE was refused the lock, although nobody held it`, "lock/refused"),
+		wasObject(`VALUE and VALUE held the lock at once`, "lock/held-twice"),
+		wasObject(`two changes made the counter \S+`, "counter/same-number"),
+		wasObject(`the counter was never \S+`, "counter/impossible-number"),
+		wasObject(`OP( VALUE)?(?: -> VALUE)? had returned before OP( VALUE)?(?: -> VALUE)? was called`, "counter/too-late", "$1", "$3"),
+		wasObject(`no change had made the counter \S+ by then`, "counter/unaccounted"),
 
 		was(`key VALUE went back from \S+ to nothing`, "monotonic/went-back", "missing"),
 		was(`key VALUE went back from \S+ to \S+`, "monotonic/went-back", "less"),
@@ -264,7 +265,7 @@ func FormerCause(reason string) (c Cause, ok bool) {
 	return Cause{}, false
 }
 
-// present is what follows the property in signatures of today.
+// present matches a code and its fields, which follow the property in today's signatures.
 var present = regexp.MustCompile(`(?s)^[a-z-]+/[A-Za-z0-9-]+(?: \(.*)?$`)
 
 // Former is the signature of a failure that a build gave this reason and, if it is known, this signature. If an earlier build has written it in words

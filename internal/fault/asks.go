@@ -7,7 +7,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 )
 
-// Asks is what a condition asks about.
+// Asks lists the variables, log patterns, nodes and texts that a condition refers to.
 type Asks struct {
 	Names    []string   // variables
 	Logs     []string   // log patterns, of logs.NAME

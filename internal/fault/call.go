@@ -6,7 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Op is what a call does to a node's disk.
+// Op classifies the effect of a call on a node's disk.
 type Op uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	Open                // a file or a folder is opened, or a file is made
 )
 
-// sectorBytes is what a disk writes as one.
+// sectorBytes is the unit that a disk writes whole: a torn write ends between two of them.
 const sectorBytes = 512
 
 // Call is a call on a file of a node's disk that is about to do its work.
@@ -46,7 +46,7 @@ type Harm struct {
 	Bytes int
 	// Bit is the bit of what is read that read_corrupt flips.
 	Bit int
-	// ID is that of a torn_write, which lasts: it is among Active, and the engine begins it.
+	// ID identifies a torn_write among Active: it lasts, and the engine begins it. Other kinds have ID 0.
 	ID int
 }
 
@@ -85,7 +85,7 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			if t.A != c.Node {
 				continue
 			}
-			v := r.way(src, j, ways)
+			v := r.drawWay(src, j, ways)
 			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Injected >= r.Max || r.spares(t, m) || !p.holds(r, t, m, name, c.Path) {
 				continue
 			}
@@ -94,12 +94,12 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			if c.Makes {
 				name = CreateCall
 			}
-			p.Ledger.hit(r, name, c.Path)
+			p.Ledger.countHit(r, name, c.Path)
 			if row.Call.Harm != nil {
 				row.Call.Harm(&harm, c, v-1)
 			}
 			if row.Inject != nil {
-				harm.ID = p.begin(Action{Kind: r.Kind, Target: t.Name, Node: t.A, DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)}, r, m).ID
+				harm.ID = p.beginAction(Action{Kind: r.Kind, Target: t.Name, Node: t.A, DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)}, r, m).ID
 			} else {
 				p.Ledger.plan(r.Kind, r.Number)
 			}
@@ -108,9 +108,9 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 	return harm
 }
 
-// way is what a rule draws for a call that it can harm in so many ways; 0 is nothing. A rule that asks for a number draws it at the first
-// call, and the way at the call of that number.
-func (r *Rule) way(src Chooser, t int, ways uint64) uint64 {
+// drawWay draws which of so many ways a rule harms a call, counted from 1; 0 leaves the call alone. A rule that asks
+// for a number draws the number at the first call, and the way at the call of that number.
+func (r *Rule) drawWay(src Chooser, t int, ways uint64) uint64 {
 	stream := r.Targets[t].Stream
 	if r.NthTo == 0 {
 		return src.Rare(stream, 1+ways, r.RatePPM)

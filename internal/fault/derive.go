@@ -48,7 +48,7 @@ var derivable = []struct {
 	{Restart, world.AfterCall, []moments.Act{moments.Reply}},
 }
 
-// site is what the classes of moments have in common at which one rule injects.
+// site identifies where one rule injects: the act, path pattern and calls that classes of moments share.
 type site struct {
 	act     moments.Act
 	pattern string

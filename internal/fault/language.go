@@ -35,7 +35,7 @@ import (
 // opportunity. Errors name the word.
 func Parse(text string) (world.FaultRule, error) {
 	s := sentence{words: strings.Fields(text)}
-	r := world.FaultRule{Kind: world.FaultKind(s.next()), ByUser: true}
+	r := world.FaultRule{Kind: world.FaultKind(s.nextWord()), ByUser: true}
 	if r.Kind == "" {
 		return r, fmt.Errorf("a fault needs a kind, such as: crash on n1 after 5s")
 	}
@@ -46,7 +46,7 @@ func Parse(text string) (world.FaultRule, error) {
 	var when []string
 	seen := map[string]bool{}
 	rated := false
-	for word := s.next(); word != ""; word = s.next() {
+	for word := s.nextWord(); word != ""; word = s.nextWord() {
 		clause := word
 		if word == "after" {
 			clause = s.afterWhat() // which may stand beside each other
@@ -62,7 +62,7 @@ func Parse(text string) (world.FaultRule, error) {
 		case "at", "during", "between":
 			err = s.moment(&r, world.Moment(strings.TrimPrefix(word, "at")))
 		case "in":
-			switch what := s.next(); what {
+			switch what := s.nextWord(); what {
 			case "recovery", "transfer":
 				err = s.moment(&r, world.Moment(what))
 			case "operation":
@@ -105,7 +105,7 @@ func Parse(text string) (world.FaultRule, error) {
 				err = fmt.Errorf("%q is followed by a number from 1 on; leave it out where there is no limit", "max")
 			}
 		case "one":
-			if s.next() != "way" {
+			if s.nextWord() != "way" {
 				return r, fmt.Errorf("%q is followed by %q", "one", "way")
 			}
 			switch {
@@ -116,7 +116,7 @@ func Parse(text string) (world.FaultRule, error) {
 			}
 			r.OneWay = true
 		case "from":
-			if s.next() != "start" {
+			if s.nextWord() != "start" {
 				return r, fmt.Errorf("%q is followed by %q", "from", "start")
 			}
 			r.FromStart = true
@@ -125,7 +125,7 @@ func Parse(text string) (world.FaultRule, error) {
 		case "after":
 			switch clause {
 			case "after reply":
-				s.next()
+				s.nextWord()
 				err = s.moment(&r, world.AfterReply)
 			case "after a call":
 				err = s.moment(&r, world.AfterCall)
@@ -271,10 +271,10 @@ func ParseBetween(r *world.FaultRule, text string) error {
 	return err
 }
 
-// sentence is what is left of a rule's text.
+// sentence holds the words of a rule's text that have not been read yet.
 type sentence struct{ words []string }
 
-func (s *sentence) next() string {
+func (s *sentence) nextWord() string {
 	if len(s.words) == 0 {
 		return ""
 	}
@@ -284,7 +284,7 @@ func (s *sentence) next() string {
 }
 
 func (s *sentence) need(clause, what string) (string, error) {
-	word := s.next()
+	word := s.nextWord()
 	if word == "" {
 		return "", fmt.Errorf("%q is followed by %s", clause, what)
 	}
@@ -295,7 +295,7 @@ func (s *sentence) need(clause, what string) (string, error) {
 func (s *sentence) list(clause, what string) ([]string, error) {
 	word, err := s.need(clause, what)
 	for err == nil && (strings.HasSuffix(word, ",") || len(s.words) > 0 && strings.HasPrefix(s.words[0], ",")) {
-		word += s.next()
+		word += s.nextWord()
 		if strings.HasSuffix(word, ",") && len(s.words) == 0 {
 			break
 		}
@@ -400,7 +400,7 @@ func (s *sentence) moment(r *world.FaultRule, m world.Moment) (err error) {
 	if r.At, r.Path, err = s.calls(word); err != nil || m != world.Between {
 		return err
 	}
-	if s.next() != "and" {
+	if s.nextWord() != "and" {
 		return fmt.Errorf("%q is followed by two calls with `and` between them, such as: between fsync of *.tmp and rename of *.snap", word)
 	}
 	r.Then, r.ThenPath, err = s.calls("and")
@@ -410,7 +410,7 @@ func (s *sentence) moment(r *world.FaultRule, m world.Moment) (err error) {
 // calls reads a list of system calls, and the pattern of their files.
 func (s *sentence) calls(clause string) (calls []string, pattern string, err error) {
 	if calls, err = s.list(clause, "system calls"); err == nil && len(s.words) > 0 && s.words[0] == "of" {
-		s.next()
+		s.nextWord()
 		pattern, err = s.need("of", patternNeed)
 	}
 	return calls, pattern, err
@@ -428,7 +428,7 @@ func (s *sentence) afterWhat() string {
 	return "after"
 }
 
-// callName is what a system call may be named.
+// callName matches the name of a system call.
 var callName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 func (s *sentence) after() (string, error) {

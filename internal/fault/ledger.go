@@ -13,8 +13,8 @@ const MaxInjections = 10_000
 // MaxHits bounds the kinds of moments that a ledger counts hits of.
 const MaxHits = 512
 
-// hit counts a fault of a rule at a moment; none of a rule that injects at time steps.
-func (l *Ledger) hit(r *Rule, call, file string) {
+// countHit counts a fault of a rule at a moment; none of a rule that injects at time steps.
+func (l *Ledger) countHit(r *Rule, call, file string) {
 	h := Hit{Kind: r.Kind, Call: call, Count: 1}
 	if r.Moment.Alone() {
 		h.Call = string(r.Moment)

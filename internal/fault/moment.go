@@ -110,15 +110,16 @@ func (r *Rule) number(t *Target, v uint64) uint64 {
 	return (v - 1) / DurationSteps / r.shapes(t) / r.delays()
 }
 
-// meet is what a rule draws for a target at an opportunity; 0 is nothing. A rule that asks for a number draws at the first one.
-func (r *Rule) meet(src Chooser, t int) uint64 {
+// drawForTarget draws for a target at an opportunity, and returns 0 if the rule does not inject. A rule that asks for a
+// number draws at the first opportunity alone.
+func (r *Rule) drawForTarget(src Chooser, t int) uint64 {
 	target := &r.Targets[t]
 	if r.NthTo == 0 {
-		return r.drawn(src, target)
+		return r.drawOnce(src, target)
 	}
 	c := &r.Counts[t]
 	if c.Met == 0 {
-		c.Drawn = r.drawn(src, target)
+		c.Drawn = r.drawOnce(src, target)
 	}
 	if c.Met++; c.Drawn > 0 && c.Met == r.NthFrom+r.number(target, c.Drawn) {
 		return c.Drawn
@@ -186,7 +187,7 @@ func (p *Plan) strike(src Chooser, m *Moment, a *act) (started []Action) {
 func (p *Plan) await(src Chooser, m *Moment, a *act, at []int) {
 	p.meeting(a, func(i, t int, file string) {
 		r := &p.Rules[i]
-		v := r.meet(src, t)
+		v := r.drawForTarget(src, t)
 		opened := slices.ContainsFunc(p.Pending, func(w Pending) bool { return w.Rule == i && w.Target == t && w.Node == a.node })
 		if v > 0 && !opened && p.may(r, t, m, a.call, file) {
 			p.wait(Pending{Rule: i, Target: t, Draw: v, Node: a.node, Call: a.call, File: file, Left: at[r.delay(&r.Targets[t], v)]})
@@ -250,7 +251,7 @@ func (p *Plan) Wait(src Chooser, m *Moment, node, call string, files ...string) 
 	var first Pending
 	p.meeting(&act{moment: world.During, node: node, call: call, files: files}, func(i, t int, file string) {
 		r := &p.Rules[i]
-		v := r.meet(src, t)
+		v := r.drawForTarget(src, t)
 		if v == 0 || !p.may(r, t, m, call, file) {
 			return
 		}
@@ -302,7 +303,7 @@ func (p *Plan) due(m *Moment, node string, over func(*Pending) bool) (started []
 
 func (p *Plan) release(w Pending, m *Moment) []Action {
 	if r := &p.Rules[w.Rule]; p.may(r, w.Target, m, w.Call, w.File) {
-		p.Ledger.hit(r, w.Call, w.File)
+		p.Ledger.countHit(r, w.Call, w.File)
 		return p.inject(r, w.Target, w.Draw, m)
 	}
 	return nil

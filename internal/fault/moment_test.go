@@ -88,7 +88,7 @@ func TestBetweenTwoCalls(t *testing.T) {
 	}
 	p := planOf(t, rule)
 	p.Return(tape.NewSource(tape.Tape{Seed: 1}), &Moment{}, "n1", "fsync", "/a.wal")
-	p.begin(Action{Kind: PowerLoss, Node: "n1", Target: "n1", DurationNs: 1}, &Rule{Row: rank(PowerLoss)}, &Moment{})
+	p.beginAction(Action{Kind: PowerLoss, Node: "n1", Target: "n1", DurationNs: 1}, &Rule{Row: rank(PowerLoss)}, &Moment{})
 	if p.Opened("n1") {
 		t.Error("what a node that is down was about to do is still waited for")
 	}

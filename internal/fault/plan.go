@@ -16,7 +16,7 @@ import (
 // keep decisions small and make mutation meet the same duration again.
 const DurationSteps = 16
 
-// Chooser is what a Plan draws from; *tape.Source is one.
+// Chooser makes the random decisions of a Plan; *tape.Source is one.
 type Chooser interface {
 	Rare(stream string, n uint64, ratePPM uint64) uint64
 	// Given is 0 unless an edit of the tape says otherwise.
@@ -62,7 +62,7 @@ func (a Action) EndNs() int64 {
 	return a.DownNs + a.DurationNs
 }
 
-// Slow is what a slow link adds to each direction on which it lies.
+// Slow is the latency and jitter that a slow link adds in each direction on which it lies, and its bandwidth.
 type Slow struct {
 	LatencyNs int64
 	JitterNs  int64 // at most, drawn for each packet
@@ -512,7 +512,7 @@ func First(spec *world.Spec, t tape.Tape, steps uint64) (step uint64, ok bool) {
 				continue
 			}
 			for k := range r.Targets {
-				ok = r.drawn(src, &r.Targets[k]) != 0 || ok
+				ok = r.drawOnce(src, &r.Targets[k]) != 0 || ok
 			}
 		}
 		if ok {
@@ -528,18 +528,18 @@ func (r *Rule) PerStep() bool { return Table[r.Row].PerStep() && !r.onCalls() }
 // onCalls is world.FaultRule.OnCalls.
 func (r *Rule) onCalls() bool { return len(r.At) > 0 || r.Moment.Alone() }
 
-// drawn is what a rule draws for a target at one opportunity; 0 is nothing.
-func (r *Rule) drawn(src Chooser, t *Target) uint64 {
+// drawOnce draws whether and how a rule injects into a target at one opportunity; 0 does not inject.
+func (r *Rule) drawOnce(src Chooser, t *Target) uint64 {
 	return src.Rare(t.Stream, 1+DurationSteps*r.shapes(t)*r.places(), r.RatePPM)
 }
 
 // draw decides whether a rule injects into a target at one opportunity, and how.
 func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) []Action {
-	v := r.meet(src, t)
+	v := r.drawForTarget(src, t)
 	if v == 0 || !p.may(r, t, m, call, file) {
 		return nil
 	}
-	p.Ledger.hit(r, call, file)
+	p.Ledger.countHit(r, call, file)
 	return p.inject(r, t, v, m)
 }
 
@@ -560,13 +560,13 @@ func (p *Plan) inject(r *Rule, t int, v uint64, m *Moment) []Action {
 	r.Injected++
 	if r.Shape != Majority {
 		p.aim(&a, r, target, shape)
-		return []Action{p.begin(a, r, m)}
+		return []Action{p.beginAction(a, r, m)}
 	}
 	var started []Action
 	for i, name := range target.Members {
 		if majorities(len(target.Members))[shape]>>i&1 == 1 && !p.busy(row, name) {
 			a.Target, a.Group, a.Node = name, target.Name, name
-			started = append(started, p.begin(a, r, m))
+			started = append(started, p.beginAction(a, r, m))
 		}
 	}
 	return started
@@ -602,8 +602,8 @@ func (p *Plan) Now(spec *world.Spec, r world.FaultRule, m *Moment) ([]Action, er
 	return started, nil
 }
 
-// begin numbers an injection of a rule and takes it among those under way.
-func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
+// beginAction numbers an injection of a rule and adds it to the active ones, unless its effect is instant.
+func (p *Plan) beginAction(a Action, r *Rule, m *Moment) Action {
 	p.LastID++
 	a.ID, a.Rule, a.StartNs = p.LastID, r.Number, m.NowNs
 	if !Table[r.Row].Instant {

@@ -80,7 +80,7 @@ type Amount struct {
 	Key         string // in the kind's group of a configuration
 }
 
-// CallRow is what a kind does to calls on a disk.
+// CallRow describes the effect of a kind on calls to a disk.
 type CallRow struct {
 	Names []string                           // of system calls that it can be injected into
 	Meets func(c *Call) bool                 // reports whether it can do something to a call
@@ -133,7 +133,8 @@ type Clocks interface {
 	RightClock(a *Action)
 }
 
-// Effects is what Inject and End of rows are made of: acts of the engine, and what the director of a world decides.
+// Effects lists the steps of which Inject and End of rows are made: acts of the engine, and decisions of a world's
+// director.
 type Effects interface {
 	Acts
 	// Lies gives the last of the active faults of a kind that lie on a direction; its ID is 0 if there is none.

@@ -68,7 +68,7 @@ func mustCompile(when string) *vm.Program {
 	return program
 }
 
-// question is what a condition sees: a Moment, and the rule and target that it is asked for.
+// question holds the variables of a condition: a Moment, and the rule and target that are judged.
 type question struct {
 	Event      int               `expr:"event"`
 	TimeS      float64           `expr:"time_s"`  // since the chaos phase began

@@ -120,7 +120,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 	reason := ""
 	for turn := uint64(0); reason == ""; turn++ {
 		w.refresh(ctx)
-		w.rest(ctx)
+		w.waitWhilePaused(ctx)
 		w.duties(ctx)
 		w.pack(ctx)
 		if reason = w.over(ctx); reason != "" {
@@ -133,7 +133,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 		reason = w.over(ctx)
 	}
 	w.lastPages(ctx)
-	return w.end(ctx, reason)
+	return w.signOff(ctx, reason)
 }
 
 // register writes what the worker is and runs.
@@ -190,8 +190,8 @@ func (w *Worker) risk() (most float64) {
 	return most
 }
 
-// end writes that the worker ends.
-func (w *Worker) end(ctx context.Context, reason string) (*Result, error) {
+// signOff writes that the worker ends, and why.
+func (w *Worker) signOff(ctx context.Context, reason string) (*Result, error) {
 	bye := w.Identity
 	bye.EndedMs, bye.Reason = now(), reason
 	for _, c := range w.courses {
@@ -314,8 +314,8 @@ func (w *Worker) look(ctx context.Context) {
 // signEvery is how often a worker that is paused gives a sign of life.
 const signEvery = time.Minute
 
-// rest waits while people ask workers to.
-func (w *Worker) rest(ctx context.Context) {
+// waitWhilePaused returns when nobody asks workers to pause any more, or the worker's time is over.
+func (w *Worker) waitWhilePaused(ctx context.Context) {
 	if !w.view.Paused() {
 		return
 	}

@@ -284,8 +284,8 @@ func TestPause(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { pause(false, "bob") })
 		}
 	}
-	w.rest(t.Context())
-	if w.rest(t.Context()); !slices.Equal(notes, []string{"paused by ann: load test", "goes on, as bob asks for"}) {
+	w.waitWhilePaused(t.Context())
+	if w.waitWhilePaused(t.Context()); !slices.Equal(notes, []string{"paused by ann: load test", "goes on, as bob asks for"}) {
 		t.Fatalf("%q", notes)
 	}
 	if viewOf(t, s).Workers["w1"].SeenMs == 0 {
@@ -598,7 +598,7 @@ func TestNotesOfSharedStore(t *testing.T) {
 	if len(notes) != 3 || !strings.Contains(notes[0], "is lost: away") || !strings.Contains(notes[1], "is back") || !strings.Contains(notes[2], "is lost") {
 		t.Errorf("%q", notes)
 	}
-	if r, err := w.end(t.Context(), Drained); err != nil || !strings.Contains(r.Unsent, "away") {
+	if r, err := w.signOff(t.Context(), Drained); err != nil || !strings.Contains(r.Unsent, "away") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -26,7 +26,7 @@ func importable() []world.FaultKind {
 	return fault.KindsOf(func(r *fault.Row) bool { return r.Place != fault.OnPacket })
 }
 
-// faultForm is what a line of a fault looks like.
+// faultForm is an example of a line that records a fault.
 const faultForm = `{"time_ns": 0, "fault": "crash", "node": "n1", "for": "2s"}`
 
 // records reads lines of histories (docs/reference/workloads.md), and of faults.

@@ -34,7 +34,7 @@ type Operation struct {
 	Value  string
 }
 
-// Fault is what befell a server.
+// Fault is one fault of a record: a server or link that failed, and when.
 type Fault struct {
 	TimeNs int64
 	EndNs  int64 // 0: the record does not say when it ended
@@ -47,7 +47,7 @@ type Fault struct {
 	Why      string // the words of the record
 }
 
-// Timeline is what one or several records have, in the order of times.
+// Timeline merges the operations and faults of one or several records, ordered by time.
 type Timeline struct {
 	Operations []Operation
 	Faults     []Fault
@@ -219,7 +219,7 @@ func Join(list []*Timeline) *Timeline {
 	return all
 }
 
-// IgnoredKinds are what was ignored, in order.
+// IgnoredKinds lists the kinds of records that were ignored, sorted.
 func (t *Timeline) IgnoredKinds() []string { return slices.Sorted(maps.Keys(t.Ignored)) }
 
 // begin is an open fault that a later event ends.

@@ -476,8 +476,8 @@ func types(f *ast.File) (list []*ast.TypeSpec) {
 	return list
 }
 
-// signatures are what a file's types hold that are asked for, such as exported fields and methods; and if free is true, the types of its exported functions,
-// variables and constants.
+// signatures collects the types of a file's types that are asked for, such as those of exported fields and methods; and
+// if free is true, those of its exported functions, variables and constants.
 func signatures(f *ast.File, asked func(typ string) bool, free bool) (list []ast.Node) {
 	for _, spec := range types(f) {
 		st, ok := spec.Type.(*ast.StructType)

@@ -55,7 +55,7 @@ func Groups(spec *world.Spec) map[string]string {
 // interpreters are programs that say little about what a node runs.
 var interpreters = []string{"sh", "bash", "dash", "env", "python", "python3", "node", "java", "ruby", "perl"}
 
-// program is what a node runs: its image, its program and, behind an interpreter, the script.
+// program identifies the program of a node: its image, its program and, after an interpreter, the script.
 func program(n *world.Node) string {
 	what := ""
 	if n.Image != nil {

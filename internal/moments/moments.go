@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Act is what a program does.
+// Act is a kind of action of a program, as a system call makes it.
 type Act string
 
 const (
@@ -39,7 +39,7 @@ const (
 	After      Phase = "after faults"
 )
 
-// Class is what the moments of a Series have in common.
+// Class identifies the moments of a Series, which share all of its fields.
 type Class struct {
 	Node    string `json:"node"`
 	Program string `json:"program"` // the template of its name

@@ -9,7 +9,7 @@ import (
 // uuid is the usual spelling of one.
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
 
-// word is what a name's separators leave together.
+// word matches a part of a name between separators.
 var word = regexp.MustCompile(`[0-9A-Za-z]+`)
 
 var digits = regexp.MustCompile(`[0-9]+`)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Number is what can be counted.
+// Number is any type of integer.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }

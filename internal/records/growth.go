@@ -80,7 +80,7 @@ func (t *TestView) Calibration(code ID, class string) []Calibrated {
 			open.Next += s.Runs
 			open.News += s.Classes[i].News
 		}
-		r.take(s.Runs, s.Classes[i])
+		r.addRuns(s.Runs, s.Classes[i])
 		if r.Runs >= next {
 			if open != nil {
 				list = append(list, *open)
@@ -92,8 +92,8 @@ func (t *TestView) Calibration(code ID, class string) []Calibrated {
 	return list
 }
 
-// take adds the runs of a span to a risk.
-func (r *Risk) take(runs uint64, c Class) {
+// addRuns adds the runs of a span to a risk.
+func (r *Risk) addRuns(runs uint64, c Class) {
 	r.Runs += runs
 	if c.News > 0 {
 		r.News += c.News

@@ -56,7 +56,7 @@ func slowGrowth(t *TestView, code ID) (list []Grown) {
 func TestGrowth(t *testing.T) {
 	points := 0
 	for seed := range uint64(200) {
-		v := of(random(rand.New(rand.NewPCG(seed, 3))))
+		v := viewOf(random(rand.New(rand.NewPCG(seed, 3))))
 		for _, test := range v.Tests {
 			for code := range v.Codes {
 				got, want := test.Growth(code), slowGrowth(test, code)
@@ -82,7 +82,7 @@ func TestCalibration(t *testing.T) {
 		}
 		list = append(list, s.Entry("t", "c", "e", "w"))
 	}
-	got := of(list).Tests["t"].Calibration("c", AnyFeature)
+	got := viewOf(list).Tests["t"].Calibration("c", AnyFeature)
 	var runs, news []uint64
 	for _, c := range got {
 		runs, news = append(runs, c.Runs), append(news, c.News)
@@ -120,7 +120,7 @@ func TestFindings(t *testing.T) {
 		{"clean on the newest code", []store.Entry{found(a, "w"), clean, runs(b, 9)}, ResolvedFinding},
 		{"imported", []store.Entry{(&Failure{Failure: failure.Failure{Signature: "p: a/s"}, Imported: "x.json"}).Entry("t"), runs(b, 9)}, UnclearFinding},
 	} {
-		v := of([]store.Entry{a.Entry(), b.Entry(), (&Commit{ID: "b", Parents: []string{"a"}}).Entry()}, test.list)
+		v := viewOf([]store.Entry{a.Entry(), b.Entry(), (&Commit{ID: "b", Parents: []string{"a"}}).Entry()}, test.list)
 		tv := v.Tests["t"]
 		if got := v.Finding(tv, tv.Failures[FailureID("t", "p: a/s")], v.CodesOf(tv)[0]); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)

@@ -184,7 +184,7 @@ func TestPackedDatabasesSayTheSame(t *testing.T) {
 			default:
 				packings[r.IntN(len(packings))].next(t, r.Int64N(1200))
 			}
-			if got, want := said(t, of(read1(t, s))), said(t, of(list[:written])); got != want {
+			if got, want := said(t, viewOf(read1(t, s))), said(t, viewOf(list[:written])); got != want {
 				t.Fatalf("seed %d, step %d: a packed database says something else", seed, step)
 			}
 		}
@@ -202,13 +202,13 @@ func TestPackedDatabasesSayTheSame(t *testing.T) {
 		shuffled := read1(t, s)
 		shuffled = append(shuffled, list...)
 		r.Shuffle(len(shuffled), func(i, k int) { shuffled[i], shuffled[k] = shuffled[k], shuffled[i] })
-		a, b := of(shuffled), of(shuffled)
+		a, b := viewOf(shuffled), viewOf(shuffled)
 		slices.Reverse(shuffled)
-		c := of(shuffled)
+		c := viewOf(shuffled)
 		if text(t, a) != text(t, c) { // with the counts of entries
 			t.Fatalf("seed %d: a view of packs and spans depends on their order", seed)
 		}
-		if said(t, b) != said(t, of(list)) {
+		if said(t, b) != said(t, viewOf(list)) {
 			t.Fatalf("seed %d: packs and spans say something else than spans", seed)
 		}
 	}
@@ -229,7 +229,7 @@ func TestPacksAreOfOldSpans(t *testing.T) {
 	if len(add) != 1 || len(drop) != 5 {
 		t.Fatalf("%d packs, %d to drop", len(add), len(drop))
 	}
-	v := of(add)
+	v := viewOf(add)
 	if e := v.Test("t").Efforts[Place{"c", "e"}]; e.Runs() != 5 || e.Shares["w"].LastMs != 99 {
 		t.Errorf("%+v", e)
 	}

@@ -136,7 +136,7 @@ func spansOf(e *Effort) (list []WorkerSpan) {
 	return list
 }
 
-func of(list ...[]store.Entry) *View {
+func viewOf(list ...[]store.Entry) *View {
 	v := NewView()
 	for _, l := range list {
 		for _, e := range l {
@@ -151,7 +151,7 @@ func TestViewIsOfASet(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		list := random(r)
-		want := of(list)
+		want := viewOf(list)
 		if len(want.Strange) > 0 {
 			t.Fatalf("seed %d: not read: %v", seed, want.Strange)
 		}
@@ -160,7 +160,7 @@ func TestViewIsOfASet(t *testing.T) {
 			shuffled = append(shuffled, list[r.IntN(len(list))])
 		}
 		r.Shuffle(len(shuffled), func(i, k int) { shuffled[i], shuffled[k] = shuffled[k], shuffled[i] })
-		if a, b := text(t, want), text(t, of(shuffled)); a != b {
+		if a, b := text(t, want), text(t, viewOf(shuffled)); a != b {
 			k := 0
 			for k < min(len(a), len(b)) && a[k] == b[k] {
 				k++
@@ -239,7 +239,7 @@ func TestDistilled(t *testing.T) {
 	d := func(code ID, at int64, kept string, of ...string) store.Entry {
 		return (&Distilled{Code: code, AtMs: at, Of: of, Kept: []string{kept}}).Entry("t")
 	}
-	v := of([]store.Entry{d("c1", 1, "a", "a", "b", "c"), d("c1", 2, "b", "a", "b"), d("c2", 1, "b", "a", "b"), d("c2", 3, "a", "a", "b")}).Test("t")
+	v := viewOf([]store.Entry{d("c1", 1, "a", "a", "b", "c"), d("c1", 2, "b", "a", "b"), d("c2", 1, "b", "a", "b"), d("c2", 3, "a", "a", "b")}).Test("t")
 	for code, want := range map[ID]string{"c1": "b c", "c2": "b", "c3": "b"} {
 		var dropped []string
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -251,7 +251,7 @@ func TestDistilled(t *testing.T) {
 			t.Errorf("%s: dropped %s, want %s", code, got, want)
 		}
 	}
-	if of().Test("t").DistilledFor("c").Dropped("a") {
+	if viewOf().Test("t").DistilledFor("c").Dropped("a") {
 		t.Error("nothing was distilled")
 	}
 }
@@ -299,7 +299,7 @@ func TestStanding(t *testing.T) {
 		{"fixed after it came back", []store.Entry{found(a, "e"), found(b, "other"), at(c, "e", Clean)}, Fixed},
 		{"imported", []store.Entry{(&Failure{Failure: failure.Failure{Signature: "p: a/s"}, Imported: "failures/x.json"}).Entry("t")}, Unclear},
 	} {
-		v := of(base, test.list)
+		v := viewOf(base, test.list)
 		if got := v.Standing(v.Tests["t"].Failures[FailureID("t", "p: a/s")]); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}

@@ -60,7 +60,7 @@ func (t *TestView) Risks(code ID) []Risk {
 				byName[c.Name] = r
 				list = append(list, r)
 			}
-			r.take(spans[i].Runs, c)
+			r.addRuns(spans[i].Runs, c)
 		}
 		varying += spans[i].Varying
 		runs += spans[i].Runs

@@ -153,7 +153,7 @@ func (v *View) Take(e store.Entry) bool {
 	if !single && !v.first(e) {
 		return false
 	}
-	t, ok := v.take(kind, rest, e.Value)
+	t, ok := v.takeRecord(kind, rest, e.Value)
 	switch {
 	case ok && t.held:
 		h := v.Held[kind]
@@ -200,8 +200,8 @@ type taken struct{ news, held bool }
 // all is the effect of most records, which come for the first time and add something new.
 var all = taken{true, true}
 
-// take takes in a record. ok is whether it could be read.
-func (v *View) take(kind, rest string, value []byte) (t taken, ok bool) {
+// takeRecord adds a record to the view. ok says whether it could be read.
+func (v *View) takeRecord(kind, rest string, value []byte) (t taken, ok bool) {
 	n, known := parts[kind]
 	if !known {
 		return t, false
@@ -297,11 +297,11 @@ func read[R any](value []byte, take func(*R)) bool {
 }
 
 // timed are records of which the earliest stands for all.
-type timed interface{ at() int64 }
+type timed interface{ atMs() int64 }
 
-func (t *Test) at() int64 { return t.AtMs }
-func (c *Code) at() int64 { return c.AtMs }
-func (k *Kept) at() int64 { return k.AtMs }
+func (t *Test) atMs() int64 { return t.AtMs }
+func (c *Code) atMs() int64 { return c.AtMs }
+func (k *Kept) atMs() int64 { return k.AtMs }
 
 // earlier gives the earlier one of two records, whatever the order in which they come.
 func earlier[R interface {
@@ -309,7 +309,7 @@ func earlier[R interface {
 	timed
 }](had, r R) R {
 	var none R
-	if had == none || cmp.Or(cmp.Compare(r.at(), had.at()), compareJSON(r, had)) < 0 {
+	if had == none || cmp.Or(cmp.Compare(r.atMs(), had.atMs()), compareJSON(r, had)) < 0 {
 		return r
 	}
 	return had

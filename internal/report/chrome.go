@@ -63,7 +63,7 @@ func micros(ns int64) json.Number {
 	return json.Number(strconv.FormatFloat(float64(ns)/1e3, 'f', 3, 64))
 }
 
-func (c *chromeSink) put(e *chromeEvent) {
+func (c *chromeSink) writeEvent(e *chromeEvent) {
 	b, err := json.Marshal(e)
 	if err != nil {
 		c.err = err
@@ -83,14 +83,14 @@ func (c *chromeSink) place(process, thread string) (pid, tid int) {
 	if !ok {
 		pid = len(c.pids) + 1
 		c.pids[process] = pid
-		c.put(&chromeEvent{Name: "process_name", Phase: "M", Ts: "0", Pid: pid, Args: map[string]any{"name": process}})
+		c.writeEvent(&chromeEvent{Name: "process_name", Phase: "M", Ts: "0", Pid: pid, Args: map[string]any{"name": process}})
 	}
 	key := process + "\x00" + thread
 	tid, ok = c.tids[key]
 	if !ok {
 		tid = len(c.tids) + 1
 		c.tids[key] = tid
-		c.put(&chromeEvent{Name: "thread_name", Phase: "M", Ts: "0", Pid: pid, Tid: tid, Args: map[string]any{"name": thread}})
+		c.writeEvent(&chromeEvent{Name: "thread_name", Phase: "M", Ts: "0", Pid: pid, Tid: tid, Args: map[string]any{"name": thread}})
 	}
 	return pid, tid
 }
@@ -125,14 +125,14 @@ func (c *chromeSink) known(l diagramLine) {
 	c.count("messages unread", l.Message.ReadNs, c.unread)
 	end := *c.current
 	end.Name, end.Cat, end.ID, end.Phase, end.Bind, end.Dur, end.Args = start.Name, start.Cat, start.ID, "f", "e", "", nil
-	c.put(&start)
-	c.put(&end)
+	c.writeEvent(&start)
+	c.writeEvent(&end)
 }
 
 // count writes a counter's value from a time on.
 func (c *chromeSink) count(name string, ns int64, value int) {
 	pid, _ := c.place("world", "faults and phases")
-	c.put(&chromeEvent{Name: name, Phase: "C", Ts: micros(ns), Pid: pid, Args: map[string]any{"value": value}})
+	c.writeEvent(&chromeEvent{Name: name, Phase: "C", Ts: micros(ns), Pid: pid, Args: map[string]any{"value": value}})
 }
 
 // Event writes a call, and follows the messages in it, whether the filter keeps it or not.
@@ -167,13 +167,13 @@ func (c *chromeSink) call(e *record.Event) {
 	if class := classOf(e); e.Node != "" && (class == NetworkSend || class == NetworkRecv) { // a flow begins and ends at spans
 		out.Phase, out.Scope, out.Dur = "X", "", micros(c.callNs)
 	}
-	c.put(out)
+	c.writeEvent(out)
 	c.current = out
 }
 
 func (c *chromeSink) Log(l record.LogLine) {
 	pid, tid := c.place(l.Node, "log "+l.Stream)
-	c.put(&chromeEvent{Name: l.Text, Cat: "log", Phase: "i", Scope: "t", Ts: micros(l.TimeNs), Pid: pid, Tid: tid})
+	c.writeEvent(&chromeEvent{Name: l.Text, Cat: "log", Phase: "i", Scope: "t", Ts: micros(l.TimeNs), Pid: pid, Tid: tid})
 }
 
 func (c *chromeSink) Finish(o *check.Judged) error {
@@ -189,7 +189,7 @@ func (c *chromeSink) Finish(o *check.Judged) error {
 		for _, v := range o.Verdicts {
 			if v.Status == check.Violated {
 				pid, tid := c.place("verdicts", v.Property)
-				c.put(&chromeEvent{Name: "violated: " + v.Property, Cat: "verdict", Phase: "i", Scope: "g", Ts: micros(v.TimeNs),
+				c.writeEvent(&chromeEvent{Name: "violated: " + v.Property, Cat: "verdict", Phase: "i", Scope: "g", Ts: micros(v.TimeNs),
 					Pid: pid, Tid: tid, Args: map[string]any{"reason": v.Reason}})
 			}
 		}
@@ -205,9 +205,9 @@ func (c *chromeSink) injection(s *fault.Injection) {
 	pid, tid := c.place("faults", s.Target)
 	e := chromeEvent{Name: string(s.Kind) + " " + s.Target, Cat: "fault", Phase: "b", ID: "fault-" + strconv.Itoa(s.ID),
 		Ts: micros(s.StartNs), Pid: pid, Tid: tid, Args: map[string]any{"event": s.Event, "observed": s.Observed}}
-	c.put(&e)
+	c.writeEvent(&e)
 	e.Phase, e.Ts, e.Args = "e", micros(s.EndNs), nil
-	c.put(&e)
+	c.writeEvent(&e)
 }
 
 // operations writes a span for each operation, from invoke to return. One whose fate is unknown lasts to the end of
@@ -237,7 +237,7 @@ func (c *chromeSink) operations(o *check.Judged) {
 			}
 		}
 		flight.span(call.TimeNs, end)
-		c.put(&chromeEvent{Name: strings.TrimSpace(call.Op + " " + call.Key), Cat: "operation", Phase: "X", Ts: micros(call.TimeNs),
+		c.writeEvent(&chromeEvent{Name: strings.TrimSpace(call.Op + " " + call.Key), Cat: "operation", Phase: "X", Ts: micros(call.TimeNs),
 			Dur: micros(max(end-call.TimeNs, 1)), Pid: pid, Tid: tid, Args: args})
 	}
 	for i := range o.History {

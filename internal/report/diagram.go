@@ -100,7 +100,7 @@ type gram struct {
 func NewDiagramSink(w io.Writer, spec *world.Spec) Sink {
 	d := newTracker(spec)
 	d.w = bufio.NewWriterSize(w, 1<<16)
-	d.known = d.put
+	d.known = d.writeLine
 	return d
 }
 
@@ -122,7 +122,7 @@ func newTracker(spec *world.Spec) *diagramSink {
 	return d
 }
 
-func (d *diagramSink) put(l diagramLine) {
+func (d *diagramSink) writeLine(l diagramLine) {
 	b, err := json.Marshal(l)
 	if err != nil {
 		d.err = err
@@ -309,7 +309,7 @@ func (d *diagramSink) accepted(server *end) {
 
 func (d *diagramSink) send(e *record.Event) {
 	m := Message{From: e.Node, Via: e.Object, Bytes: e.Result, SentNs: e.TimeNs, SentEvent: e.Number}
-	x := d.end(e)
+	x := d.endOf(e)
 	if m.To = d.peer(e, x); m.To == "" || m.To == m.From {
 		return
 	}
@@ -330,7 +330,7 @@ func (d *diagramSink) send(e *record.Event) {
 	x.sent = append(x.sent, sent{m, e.Bytes, m.Bytes})
 }
 
-func (d *diagramSink) end(e *record.Event) *end {
+func (d *diagramSink) endOf(e *record.Event) *end {
 	if len(e.Args) == 0 {
 		return nil
 	}
@@ -349,7 +349,7 @@ func (d *diagramSink) peer(e *record.Event, x *end) string {
 }
 
 func (d *diagramSink) read(e *record.Event) {
-	x := d.end(e)
+	x := d.endOf(e)
 	from := d.peer(e, x)
 	if from == "" || from == e.Node {
 		return

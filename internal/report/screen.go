@@ -127,7 +127,7 @@ func (s *Screen) lines() []string {
 	}
 	section(s.Story[:min(len(s.Story), max(screenStory, screenProperties))])
 	section(s.Numbers)
-	section(s.next())
+	section(s.nextCommands())
 	section(s.coverage())
 	for len(lines) > ScreenLines { // the blank lines between the parts go first
 		i := slices.Index(lines, "")
@@ -145,8 +145,8 @@ func (s *Screen) lines() []string {
 	return lines
 }
 
-// next lists commands, with what they are good for behind them.
-func (s *Screen) next() (lines []string) {
+// nextCommands lists the commands to run next, each with its purpose behind it.
+func (s *Screen) nextCommands() (lines []string) {
 	if len(s.Next) == 0 {
 		return nil
 	}

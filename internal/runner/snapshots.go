@@ -100,7 +100,7 @@ type Begin struct {
 // Request asks for a run.
 type Request struct {
 	search.Candidate
-	// Cut is what the run leaves out of the Spec; nil is nothing.
+	// Cut removes operations, nodes or the end of the Spec from the run; nil removes nothing.
 	Cut *world.Cut `json:"cut,omitempty"`
 	// Until stops the run after this many events, if it is not 0; its properties are not judged then.
 	Until uint64 `json:"until,omitempty"`

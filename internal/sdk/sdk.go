@@ -26,7 +26,7 @@ const (
 	maxUnreadBytes  = 200
 )
 
-// Record is what all programs of a run have written.
+// Record holds the assertions, guidance and events that the programs of a run have written.
 type Record struct {
 	Assertions []Assertion `json:"assertions,omitempty"` // in the order of their first line
 	Guidance   []Guidance  `json:"guidance,omitempty"`
@@ -169,7 +169,7 @@ func (l Location) String() string {
 	return text
 }
 
-// cgoNote is what the Go SDK says of every program that was built without cgo, as an assertion that fails: its fuzzer
+// cgoNote is the message of an assertion that fails in every program that was built without cgo: the Go SDK's fuzzer
 // then gets no coverage. It says nothing about the program.
 const cgoNote = "Go application under test compiled with CGO enabled"
 

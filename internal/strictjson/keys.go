@@ -93,7 +93,7 @@ func Decode(text []byte, into any) error {
 	return Unique(text)
 }
 
-// object is what an open brace or bracket has had so far.
+// object holds the keys of an open brace or bracket that have been read so far.
 type object struct {
 	array bool
 	few   []string        // its keys, while they are few

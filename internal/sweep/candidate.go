@@ -123,7 +123,7 @@ func First(series []Series, kinds []world.FaultKind, most int) (list []Candidate
 	return sorted(list)
 }
 
-// Recovery is what a node did while it recovered from the strike of a candidate.
+// Recovery lists the moments of a node while it recovered from the strike of a candidate.
 type Recovery struct {
 	Candidate
 	Series []Series

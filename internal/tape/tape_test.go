@@ -204,7 +204,7 @@ func TestEdits(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		edits string
-		want  string // _ is what the seed alone gives
+		want  string // _ stands for the seed's own value
 	}{
 		{"none", "", "_ _ _ _ _ _"},
 		{"default all", "default ** 0..", "0 0 0 0 0 0"},

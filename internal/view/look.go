@@ -45,8 +45,8 @@ func ParseNodeProcess(text string) (NodeProcess, error) {
 	return NodeProcess{text[:at], pid}, nil
 }
 
-// Request is what shall be shown of a run at a place, whose Until is known. At most one of Cat, Tar and Core is set: its bytes go to
-// the file Out.
+// Request lists the parts of a run to show at a place, whose Until is known. At most one of Cat, Tar and Core is set:
+// its bytes go to the file Out.
 type Request struct {
 	Place     Place        `json:"place"`
 	Until     engine.Until `json:"until"`
@@ -62,7 +62,7 @@ type Request struct {
 	Out       string       `json:"out,omitempty"`
 }
 
-// Answer is what a run shows at a place.
+// Answer holds the state of a run at a place, as far as its Request asks for it.
 type Answer struct {
 	Event     uint64            `json:"event"`
 	TimeNs    int64             `json:"time_ns"`

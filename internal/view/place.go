@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
-// PlaceKind is what a Place is named by.
+// PlaceKind says how a Place is named.
 type PlaceKind uint8
 
 const (

@@ -30,7 +30,7 @@ type Scrape struct {
 	Nodes    []string `json:"nodes"`
 }
 
-// Scraped is what a target served, in the text format of Prometheus, or why there is nothing.
+// Scraped holds a target's metrics in the text format of Prometheus, or why there are none.
 type Scraped struct {
 	Job      string `json:"job"`
 	Instance string `json:"instance"` // host:port

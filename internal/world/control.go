@@ -10,6 +10,6 @@ const (
 	// FaultsOffLine keeps faults off until the driver that wrote it writes FaultsOnLine, or ends.
 	FaultsOffLine = "faults off"
 	FaultsOnLine  = "faults on"
-	// CheckLine is what a driver that Announces finds on its standard input when the world has settled.
+	// CheckLine tells a driver that Announces, on its standard input, that the world has settled.
 	CheckLine = "check"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Cut is what shrinking takes away from a Spec so that a smaller run shows the same failure. What stays keeps its names,
-// addresses, streams of the tape and times.
+// Cut names the parts of a Spec that shrinking removes so that a smaller run shows the same failure. The rest keeps its
+// names, addresses, streams of the tape and times.
 type Cut struct {
 	// EndNs ends the run at this virtual time; 0 is the run's own end.
 	EndNs int64 `json:"end_ns,omitempty"`

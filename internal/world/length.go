@@ -20,7 +20,7 @@ func OfLength(stream string) bool {
 // LengthValues bounds the values of these streams.
 const LengthValues = 1 << 31
 
-// Length is what a run's tape takes away from its full length.
+// Length shortens a run, as its tape says: faults end earlier, begin later, or operations are left out.
 type Length struct {
 	ChaosNs int64  `json:"chaos_ns,omitempty"` // how long faults last at most; 0 is no bound
 	CalmNs  int64  `json:"calm_ns,omitempty"`  // how much later faults begin

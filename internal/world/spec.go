@@ -101,7 +101,7 @@ func (s *Spec) Linked() func(a, b string) bool {
 	}
 }
 
-// Cost is what virtual time charges; CPU work between two calls is free.
+// Cost sets how far virtual time advances per call, in nanoseconds. CPU work between two calls is free.
 type Cost struct {
 	CallNs      int64 `json:"call_ns"`           // per system call
 	ClockReadNs int64 `json:"clock_read_ns"`     // per clock read or rdtsc
@@ -209,11 +209,11 @@ const (
 	SmallInit Init = "small"
 )
 
-// Bounds are what a container's node may have. 0 is no bound.
+// Bounds limit the resources of a container's node. 0 is no bound.
 type Bounds struct {
-	// MemoryBytes is what its processes may have together; beyond it the node's kernel kills the largest.
+	// MemoryBytes bounds the memory of its processes together; beyond it the node's kernel kills the largest.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// OOMScoreAdj is what its processes begin with (proc_pid_oom_score_adj(5)).
+	// OOMScoreAdj is the score with which its processes begin (proc_pid_oom_score_adj(5)).
 	OOMScoreAdj int `json:"oom_score_adj,omitempty"`
 	// Tasks is how many processes and threads it may have at once; beyond it programs get EAGAIN.
 	Tasks int `json:"tasks,omitempty"`
@@ -221,7 +221,7 @@ type Bounds struct {
 	CPUPPM int64 `json:"cpu_ppm,omitempty"`
 	// ShmBytes is the size of /dev/shm.
 	ShmBytes int64 `json:"shm_bytes,omitempty"`
-	// Rlimits are what its processes begin with.
+	// Rlimits are the limits with which its processes begin.
 	Rlimits []Rlimit `json:"rlimits,omitempty"`
 }
 
@@ -242,7 +242,7 @@ var RlimitNames = []string{"cpu", "fsize", "data", "stack", "core", "rss", "npro
 // Network is a network of a world. Packets pass between nodes that share one.
 type Network struct {
 	Name string `json:"name"`
-	// FullName is what Docker calls it. Names of nodes may end with either: web.front, web.shop_front.
+	// FullName is Docker's name for it. Names of nodes may end with either: web.front, web.shop_front.
 	FullName string `json:"full_name,omitempty"`
 	// Subnets, such as 10.77.1.0/24. An empty one: the network lacks this family.
 	IPv4 string `json:"ipv4,omitempty"`
@@ -303,7 +303,8 @@ type Volume struct {
 	Source   string     `json:"source,omitempty"` // absolute host path (bind) or the volume's name
 	Target   string     `json:"target"`           // absolute path in the node
 	ReadOnly bool       `json:"read_only,omitempty"`
-	// Content is that of a File. It is part of the Spec, and so of every failure's file, even where it is meant to be secret.
+	// Content has the bytes of a File. It is part of the Spec, and so of every failure's file, even where it should be
+	// secret.
 	Content []byte `json:"content,omitempty"`
 	// Mode (the permissions), UID and GID are those of a File or of a Tmpfs's root. Mode 0 is 0444 and 01777.
 	Mode uint32 `json:"mode,omitempty"`
@@ -529,7 +530,7 @@ func (r *ModelRule) String() string {
 	return text
 }
 
-// Shown is what an operator of the specification must be after the step.
+// Shown states the value that an operator of the specification must have after the step.
 type Shown struct {
 	Operator string   `json:"operator"`
 	Args     []string `json:"args,omitempty"`
@@ -562,15 +563,16 @@ const RecoveryClients = "/recovery/"
 // IsRecovery separates the clients that try everything again after the last heal from those of the workload.
 func IsRecovery(client string) bool { return strings.Contains(client, RecoveryClients) }
 
-// Faults is what may go wrong. Rates are parts per million: packets for Drop, Delay, Duplicate, Reorder and
-// Corrupt, calls for disk faults, time steps for the others.
+// Faults sets which faults a world injects, when, and how often. Rates are parts per million: packets for Drop, Delay,
+// Duplicate, Reorder and Corrupt, calls for disk faults, time steps for the others.
 type Faults struct {
 	Enabled bool   `json:"enabled"`
 	Mode    string `json:"mode,omitempty"` // the preset: calm, moderate, chaos
 	// Swarm has each tape turn off a random subset of the kinds (never all), so that combinations differ between runs
 	// (Groce et al., Swarm Testing, ISSTA 2012).
 	Swarm bool `json:"swarm,omitempty"`
-	// Roles are what conditions of rules can ask of nodes, and Handling what must be seen of programs after faults.
+	// Roles define the roles of nodes for conditions of rules, and Handling the reactions that programs must show to
+	// faults.
 	Roles    []NodeRole `json:"roles,omitempty"`
 	Handling []Handling `json:"handling,omitempty"`
 	// StartNs is the length of the warmup phase, in which the workload runs without faults, and StopNs the end of the
@@ -650,9 +652,9 @@ type FaultRule struct {
 // LinkEffect shapes faults of links.
 type LinkEffect struct {
 	OneWay bool `json:"one_way,omitempty"`
-	// Shape is that of a partition: nodes, links (empty is both), or, of a group of servers, halves, bridge or ring.
+	// Shape says how a partition cuts: nodes, links (empty is both), or, of a group of servers, halves, bridge or ring.
 	Shape string `json:"shape,omitempty"`
-	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) are what a slow link adds; all 0 is a default.
+	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) define a slow link; all 0 is a default.
 	LatencyNs      int64 `json:"latency_ns,omitempty"`
 	JitterNs       int64 `json:"jitter_ns,omitempty"`
 	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`

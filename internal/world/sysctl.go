@@ -62,7 +62,7 @@ func numbered(name string, bounds ...int64) SysctlKind {
 
 const (
 	mostInt = math.MaxInt32
-	// mostSeconds is what Linux can count in ticks of a millisecond.
+	// mostSeconds is the longest time that Linux counts in ticks of a millisecond.
 	mostSeconds = mostInt / 1000
 	// mostIPC is IPCMNI: how many objects of one kind System V can name.
 	mostIPC = 32768

@@ -35,24 +35,24 @@ type Trial struct {
 	Property string `json:"property,omitempty"`
 	// Mutant means that the tape of the violation was made from another one.
 	Mutant bool `json:"mutant,omitempty"`
-	// Curve is what was reached, of a trial that measures it.
+	// Curve counts the states and code that were reached after some numbers of runs, in a trial that measures them.
 	Curve     []Point            `json:"curve,omitempty"`
 	Mutations []search.Mutations `json:"mutations,omitempty"`
 	Guides    []search.Mutations `json:"guides,omitempty"`
 	// Story is the schedule of the smallest run of the violation, such as Deliver(n1, 9) . Crash(n1), where it was asked for.
 	Story string `json:"story,omitempty"`
-	// Hung is what the program was doing when it was cut off, if that was not its campaign.
+	// Hung describes the program's activity when it was cut off, if that was not its campaign.
 	Hung string `json:"hung,omitempty"`
 	// Unknown is why a trial that found nothing says less than it seems: verdicts that are unknown, or a guide that is of no use.
 	Unknown string `json:"unknown,omitempty"`
-	// Shrunk is what shrinking came to, where it was asked for.
+	// Shrunk compares the failing run before and after shrinking, where shrinking was asked for.
 	Shrunk *Shrunk `json:"shrunk,omitempty"`
 	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a world reported a
 	// step that its model does not have.
 	Failed string `json:"failed,omitempty"`
 }
 
-// Shrunk is what shrinking a failure came to.
+// Shrunk compares a failing run before and after shrinking.
 type Shrunk struct {
 	From  Size  `json:"from"`
 	To    Size  `json:"to"`
@@ -60,14 +60,14 @@ type Shrunk struct {
 	CPUNs int64 `json:"cpu_ns"` // of the whole command, without its campaign
 }
 
-// Size is that of a failing run.
+// Size counts the faults, operations and decisions of a failing run.
 type Size struct {
 	Faults     int `json:"faults"`
 	Operations int `json:"operations"`
 	Decisions  int `json:"decisions"`
 }
 
-// Point is what a trial had reached after so many runs: numbers of different ones.
+// Point counts the different states, edges, guards and lines that a trial had reached after so many runs.
 type Point struct {
 	Runs   uint64 `json:"runs"`
 	CPUNs  int64  `json:"cpu_ns"`
@@ -197,7 +197,7 @@ func smallest(ctx context.Context, s *subject.Subject, f *explore.Failure, o *Or
 	return story
 }
 
-// measure is what the runs of a trial have reached so far, all in one row.
+// measure collects the features that the runs of a trial have reached so far, and the points of its curve.
 type measure struct {
 	on     bool
 	began  time.Duration

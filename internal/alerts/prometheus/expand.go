@@ -27,7 +27,7 @@ func expand(text string, of labels.Labels, value float64) string {
 	return out
 }
 
-// summary is what an alert's annotations say, summary before description, or its expression.
+// summary returns the text of an alert: its annotation summary, message or description, or else its expression.
 func (a *alert) summary() string {
 	for _, name := range []string{"summary", "message", "description"} {
 		if text := a.rule.Annotations[name]; text != "" {

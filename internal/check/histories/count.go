@@ -93,7 +93,7 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		change, known := h.changes[n]
 		if n > 0 && !known {
 			if len(h.unknown) == 0 {
-				return linear.Illegal, conflict{unaccounted(n), h.from(n)}
+				return linear.Illegal, conflict{unaccounted(n), h.actsFrom(n)}
 			}
 			change, h.unknown = h.unknown[0], h.unknown[1:]
 		}
@@ -119,8 +119,8 @@ func unaccounted(n int64) failure.Claim {
 	return uncounted.Of().Say("no change had made the counter %d by then", n)
 }
 
-// from are the operations that saw the lowest number from n on.
-func (h *numbered) from(n int64) (acts []int) {
+// actsFrom are the operations that saw the lowest number from n on.
+func (h *numbered) actsFrom(n int64) (acts []int) {
 	least := h.highest
 	for m := range h.changes {
 		if m >= n {

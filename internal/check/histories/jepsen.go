@@ -43,7 +43,7 @@ var (
 // WorkloadModels are all of them.
 var WorkloadModels = []string{Bank, LongFork, SetFull, Comments, Sequential}
 
-// WorkloadLimits are what a workload's author knows about the workload.
+// WorkloadLimits are facts about a workload that its history does not show: the author gives them.
 type WorkloadLimits struct {
 	Total     *big.Int // bank: of all accounts; nil takes that of the first read
 	Negative  bool     // bank: accounts may be below zero
@@ -94,7 +94,7 @@ func Describe(o *history.Operation) string {
 	return fmt.Sprintf("event %d, client %s: %s %s -> %s", o.Call, o.Client, o.Op, verdict.Shorten(o.Input), verdict.Shorten(o.Output))
 }
 
-// workload is what was found: what is wrong, and by which operations, or why that is not known.
+// workload is the result of a judgement: what is wrong, and by which operations, or why that is unknown.
 type workload struct {
 	wrong  *failure.Claim
 	by     []*history.Operation

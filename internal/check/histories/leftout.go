@@ -63,8 +63,8 @@ func wildcardMatches(pattern, text string) bool {
 	return i == len(p)
 }
 
-// leftOut is what a check does not judge of a history: whole keys, because an operation on them has no model, and what the
-// user left out by `keys` and `operations`.
+// leftOut lists the parts of a history that a check does not judge: whole keys, because an operation on them has no
+// model, and the keys and operations that the user left out by `keys` and `operations`.
 type leftOut struct {
 	keys map[string]omission
 	// otherKeys are those that the user did not choose, with their operations.
@@ -193,7 +193,7 @@ func (l *leftOut) blame(v *verdict.Verdict) {
 	v.Idle = true
 }
 
-// lines are what was left out, in words.
+// lines describes the parts that were left out, one a line.
 func (l *leftOut) lines() (list []string) {
 	byReason := map[string][]string{}
 	for key, o := range l.keys {

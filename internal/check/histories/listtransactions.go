@@ -96,7 +96,7 @@ func (t *ListTransactions) rows(o *history.Operation) (n counts, err error) {
 		if err != nil {
 			return n, err
 		}
-		known := t.of(key)
+		known := t.listOf(key)
 		switch {
 		case kind == "append" && value == "":
 			return n, withoutValue(kind, key)
@@ -119,8 +119,8 @@ func (t *ListTransactions) rows(o *history.Operation) (n counts, err error) {
 	return n, nil
 }
 
-// of is what is known of a key.
-func (t *ListTransactions) of(key string) *knownList {
+// listOf returns the list of a key, and begins an empty one for a new key.
+func (t *ListTransactions) listOf(key string) *knownList {
 	k := t.known[key]
 	if k == nil {
 		k = &knownList{key: t.log.Key(plain(key)), list: t.log.NewList(), text: []byte("[")}
@@ -168,13 +168,13 @@ func (t *ListTransactions) access(s *plainScan, n *counts) bool {
 	a, more := plainAccess(s)
 	switch {
 	case a.kind == plainRead && !more || a.kind == plainRead && s.word("null"):
-		t.log.Read(t.of(a.key).key, notRead, 0)
+		t.log.Read(t.listOf(a.key).key, notRead, 0)
 	case a.kind == plainRead:
-		list, length, ok := t.list(s, t.of(a.key))
+		list, length, ok := t.list(s, t.listOf(a.key))
 		if !ok {
 			return false
 		}
-		t.log.Read(t.of(a.key).key, list, length)
+		t.log.Read(t.listOf(a.key).key, list, length)
 		n.reads++
 	case a.kind == plainAppend && more:
 		from := s.at
@@ -182,7 +182,7 @@ func (t *ListTransactions) access(s *plainScan, n *counts) bool {
 			return false
 		}
 		a.value = s.text[from:s.at]
-		t.log.Append(t.of(a.key).key, plain(a.value))
+		t.log.Append(t.listOf(a.key).key, plain(a.value))
 		n.writes++
 	default:
 		return false
@@ -311,7 +311,7 @@ func (t *ListTransactions) judge(p *world.Property, level isolation.Level) verdi
 	})
 }
 
-// words is what a transaction did, as reports of transactions are spelt.
+// words spells the reads and writes of a transaction as reports do.
 func (t *ListTransactions) words(number int) string {
 	b := []byte{'['}
 	t.log.Accesses(number, func(a isolation.ListAccess) {

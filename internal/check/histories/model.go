@@ -58,7 +58,7 @@ type state struct {
 	value string
 }
 
-// call is what an operation asks of its key.
+// call is the request of an operation on its key.
 type call struct {
 	kind   kind
 	value  string // write, cas: what to store; append: what to add at the end
@@ -68,7 +68,7 @@ type call struct {
 	noValue, noExpect bool
 }
 
-// reply is what an operation learned. When known is false, only its effect is part of the model: no answer shows the
+// reply is the result of an operation. When known is false, only its effect is part of the model: no answer shows the
 // result, or the property does not judge it.
 type reply struct {
 	known bool

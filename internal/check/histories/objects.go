@@ -20,7 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// verb is what an operation does to an object.
+// verb is the effect of an operation on an object.
 type verb uint8
 
 const (
@@ -877,7 +877,7 @@ func (w *way) appendTo(acts []int) []int {
 	return acts
 }
 
-// queueConflict is what two values, or one, say about an illegal queue; without any it was found empty.
+// queueConflict explains an illegal queue by one value or two that contradict it; without any it was found empty.
 func queueConflict(acts []act, names []*way, pair []int) conflict {
 	c := conflict{Claim: queueEmpty.Of().Say("the queue was found empty, although something was in it all the time")}
 	for _, k := range pair {

@@ -217,7 +217,7 @@ func durable(p *world.Property, ops []history.Operation) verdict.Verdict {
 	return v
 }
 
-// storage is what a check of durability knows of the operations of a model.
+// storage classifies the operations of a model for a check of durability.
 type storage struct {
 	verbs   map[string]verb // nil: a map of registers
 	appends bool
@@ -240,7 +240,7 @@ func (m *storage) sort(op string) verb {
 	return foreign
 }
 
-// stored is what happened to a key.
+// stored collects the changes and reads of a key.
 type stored struct {
 	changes, looks []history.Operation
 	strange        *history.Operation // the first operation without a model
@@ -473,7 +473,7 @@ func replaced(changes []history.Operation, look history.Operation, sort func(str
 	return &changes[last], c.Of(changes[last].Op).Say("%s was acknowledged, and a read at the end returned %s", asked, returned(look))
 }
 
-// returned is what a read gave: nothing, or a value that may be empty.
+// returned spells the result of a read: nothing, or a value that may be empty.
 func returned(look history.Operation) string {
 	if !look.Found && look.Output == "" {
 		return "nothing"

@@ -14,8 +14,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 )
 
-// legalHistory is what clients saw of a correct map: each operation takes effect somewhere between invoke and
-// completion, and some outcomes stay unknown.
+// legalHistory makes a history of a correct map: each operation takes effect somewhere between invoke and completion,
+// and some outcomes stay unknown.
 func legalHistory(count, clients, keys int, infoPPM uint64) []history.Event {
 	r := rand.New(rand.NewPCG(9, 9))
 	type flight struct {
@@ -86,7 +86,7 @@ func BenchmarkLinearizability(b *testing.B) {
 	}
 }
 
-// longHistory is what 50 clients saw of a correct object, with one key or several.
+// longHistory makes a history of 50 clients of a correct object, with one key or several.
 func longHistory(model string, count, keys int) []history.Event {
 	const clients = 50
 	r := rand.New(rand.NewPCG(3, 3))
@@ -246,7 +246,7 @@ func TestManyOperations(t *testing.T) {
 	}
 }
 
-// userTime is what this process has computed: on a busy machine it says more than the time on the wall.
+// userTime returns the CPU time of this process in user mode: on a busy machine it says more than the time on the wall.
 func userTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

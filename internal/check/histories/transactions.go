@@ -137,7 +137,7 @@ func noTransactions(model string) error {
 	return fmt.Errorf("no model %q of transactions; there are %s and %s", model, ListAppend, RWRegister)
 }
 
-// accesses is what a transaction did, as it was reported.
+// accesses returns the text of a transaction's reads and writes as it was reported, cut after shownOfAccesses bytes.
 func accesses(o *history.Operation) string {
 	text := o.Output
 	if o.Type != history.Ok || text == "" {

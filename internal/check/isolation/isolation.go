@@ -61,9 +61,9 @@ const (
 // Access is one read or write of a transaction, in its order.
 type Access struct {
 	Key string
-	// Value is what was written or appended, or what a read of a register returned.
+	// Value is the value that was written or appended, or that a read of a register returned.
 	Value string
-	// List is what a read of a list returned.
+	// List has the elements that a read of a list returned.
 	List  []string
 	Write bool
 	Found bool // a register that was read had a value
@@ -114,7 +114,7 @@ const (
 	unordered  = "unordered"
 )
 
-// Finding is what a judgement found.
+// Finding is the result of a judgement: the answer and, where it is Violated, the anomaly and its transactions.
 type Finding struct {
 	Answer  Answer
 	Anomaly string // G0, G1a, ...

@@ -13,7 +13,7 @@ import (
 
 func plenty() *linear.Budget { return linear.NewBudget(5_000_000, 1<<28, 30*time.Second) }
 
-// world is what a slow twin knows of the keys: for each of them the list of all that was ever written.
+// world is the state of a slow twin: for each key, the list of all that was ever written.
 type world map[string][]string
 
 func (w world) clone() world {
@@ -52,7 +52,7 @@ func (w world) sees(t *Txn, lists bool) (world, bool) {
 	return own, true
 }
 
-func (w world) with(own world) world {
+func (w world) withAppends(own world) world {
 	c := w.clone()
 	for k, v := range own {
 		c[k] = append(c[k], v...)
@@ -99,7 +99,7 @@ func serial(txns []Txn, lists, timed, inSessions bool) bool {
 				}
 			}
 			own, ok := w.sees(&txns[i], lists)
-			if ok && try(rest, w.with(own)) {
+			if ok && try(rest, w.withAppends(own)) {
 				return true
 			}
 		}
@@ -133,7 +133,7 @@ func snapshots(txns []Txn, lists, inSessions bool) bool {
 			return true
 		}
 		for at := range run {
-			if try(left, slices.Delete(slices.Clone(run), at, at+1), w.with(run[at].own)) {
+			if try(left, slices.Delete(slices.Clone(run), at, at+1), w.withAppends(run[at].own)) {
 				return true
 			}
 		}
@@ -500,7 +500,7 @@ func random(r *rand.Rand, most int, lists bool) []Txn {
 			t.Return = clock
 			run = slices.Delete(run, i, i+1)
 			if care < 3 && (t.Fate == Committed || t.Fate == Unknown && r.IntN(2) == 0) {
-				store = store.with(l.own)
+				store = store.withAppends(l.own)
 			}
 			continue
 		}

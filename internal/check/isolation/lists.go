@@ -19,7 +19,7 @@ type appended struct {
 
 const unread = -1
 
-// own is what one transaction has done to a key so far.
+// own holds the values that one transaction has appended to a key so far.
 type own struct {
 	txn     int // its number, from 1
 	appends []value
@@ -56,7 +56,7 @@ func newLists(log *ListLog) *lists {
 	return &lists{ListLog: log, longest: make([]longest, keys), own: make([]own, keys), tails: make([][]int32, keys)}
 }
 
-// ownOf is what a transaction has done to a key so far.
+// ownOf returns the values that a transaction has appended to a key so far.
 func (l *lists) ownOf(k int32, txn int) *own {
 	o := &l.own[k]
 	if o.txn != txn+1 {
@@ -65,7 +65,7 @@ func (l *lists) ownOf(k int32, txn int) *own {
 	return o
 }
 
-// appendOf is what is known of an append.
+// appendOf finds the record of an append: its transaction, and its place in the longest list.
 func (l *lists) appendOf(a listAccess) *appended { return &l.appends[l.places.find(a.key, a.what)] }
 
 // index finds who appended what.
@@ -79,7 +79,7 @@ func (l *lists) index() *Finding {
 	l.places, l.appends = newAppendTable(count), make([]appended, 0, count)
 	for i := range l.txns {
 		again := false // it appends to a key several times
-		for _, a := range l.of(i) {
+		for _, a := range l.accessesOf(i) {
 			if a.length != appending {
 				continue
 			}
@@ -97,7 +97,7 @@ func (l *lists) index() *Finding {
 		if !again {
 			continue
 		}
-		for _, a := range l.of(i) {
+		for _, a := range l.accessesOf(i) {
 			if a.length == appending {
 				l.appendOf(a).total = int32(len(l.ownOf(a.key, i).appends))
 			}
@@ -118,7 +118,7 @@ func (l *lists) read() *Finding {
 			continue
 		}
 		l.in[i] = true
-		for _, a := range l.of(i) {
+		for _, a := range l.accessesOf(i) {
 			o := l.ownOf(a.key, i)
 			if a.length == appending {
 				o.appends = append(o.appends, a.what)
@@ -145,7 +145,7 @@ func (l *lists) readList(i int, a listAccess, o *own) *Finding {
 	}
 	known := &l.longest[a.key]
 	looked := 0 // so many elements were looked at when another transaction read them
-	if known.list == int32(a.what) && len(l.of(i)) <= fewAccesses {
+	if known.list == int32(a.what) && len(l.accessesOf(i)) <= fewAccesses {
 		looked = min(n, len(known.values))
 		if f := l.again(i, a, known, looked, n); f != nil {
 			return f
@@ -197,7 +197,7 @@ func (l *lists) readList(i int, a listAccess, o *own) *Finding {
 // or that the last one, if all n are among them, is not its transaction's last.
 func (l *lists) again(i int, a listAccess, known *longest, looked, n int) *Finding {
 	first := int32(looked)
-	for _, b := range l.of(i) {
+	for _, b := range l.accessesOf(i) {
 		if b.length == appending && b.key == a.key {
 			if at := l.appendOf(b).at; at != unread {
 				first = min(first, at)
@@ -334,7 +334,7 @@ func (l *lists) unread() (crowded bool) {
 		if !l.in[i] {
 			continue
 		}
-		for _, a := range l.of(i) {
+		for _, a := range l.accessesOf(i) {
 			if a.length != appending || l.appendOf(a).at != unread {
 				continue
 			}
@@ -416,12 +416,12 @@ func (l *lists) moments(nodes int, add func(from int32, e edge)) int {
 				now, fresh = int32(nodes), true
 				nodes++
 			}
-			add(open.take().txn, edge{to: now, kind: clock})
+			add(open.pop().txn, edge{to: now, kind: clock})
 		}
 		add(now, edge{to: i, kind: clock})
 		fresh = false
 		if t := &l.txns[i]; t.fate == Committed {
-			open.put(moment{t.ret, i})
+			open.push(moment{t.ret, i})
 		}
 	}
 	return nodes
@@ -451,7 +451,7 @@ type moment struct {
 // returns is a heap of those that are to come, the next one first.
 type returns []moment
 
-func (h *returns) put(m moment) {
+func (h *returns) push(m moment) {
 	*h = append(*h, m)
 	list := *h
 	for i := len(list) - 1; i > 0 && list[i].at < list[(i-1)/2].at; i = (i - 1) / 2 {
@@ -459,7 +459,7 @@ func (h *returns) put(m moment) {
 	}
 }
 
-func (h *returns) take() moment {
+func (h *returns) pop() moment {
 	list := *h
 	first, last := list[0], len(list)-1
 	list[0] = list[last]
@@ -594,7 +594,7 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 	p.snapshot = true
 	copy(p.in, l.in)
 	for i := range l.txns {
-		for _, a := range l.of(i) {
+		for _, a := range l.accessesOf(i) {
 			if a.length == appending {
 				p.writes[i] = append(p.writes[i], a.key)
 			}

@@ -109,7 +109,7 @@ func (l *ListLog) Transaction(number int) (client string, call, ret uint64) {
 
 // Accesses calls a function for each access of a transaction.
 func (l *ListLog) Accesses(number int, do func(ListAccess)) {
-	for _, a := range l.of(number) {
+	for _, a := range l.accessesOf(number) {
 		access := ListAccess{Key: l.keys.texts[a.key], Append: a.length == appending}
 		switch {
 		case access.Append:
@@ -121,13 +121,13 @@ func (l *ListLog) Accesses(number int, do func(ListAccess)) {
 	}
 }
 
-// of are the accesses of a transaction.
-func (l *ListLog) of(number int) []listAccess {
+// accessesOf returns the accesses of a transaction, in its order.
+func (l *ListLog) accessesOf(number int) []listAccess {
 	t := &l.txns[number]
 	return l.accesses[t.first : t.first+t.count]
 }
 
-// read is what a read returned.
+// read returns the elements of the list that a read returned.
 func (l *ListLog) read(a listAccess) []value {
 	if a.length == 0 {
 		return nil

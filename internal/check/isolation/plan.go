@@ -20,7 +20,7 @@ type plan struct {
 	keys     int
 	events   *graph // which events come before others: starts, then commits, then moments in time
 
-	// versions are what was written to keys: at first one for each key, then one for each write.
+	// versions counts the values of all keys: at first one for each key, then one for each write.
 	versions int32
 	wrote    [][]int32 // by transaction: the versions of its writes
 

@@ -245,7 +245,7 @@ func (s *solver) adds(l literal) (clause []literal, broken bool) {
 	return cycle, closed
 }
 
-func (s *solver) is(l literal) int8 {
+func (s *solver) valueOf(l literal) int8 {
 	v := s.value[l.pair()]
 	if v != open && l&1 != 0 {
 		return ordered + reversed - v
@@ -278,13 +278,13 @@ func (s *solver) propagate() (conflict []literal, broken bool) {
 			if clause[0] == l.not() {
 				clause[0], clause[1] = clause[1], clause[0]
 			}
-			if s.is(clause[0]) == ordered {
+			if s.valueOf(clause[0]) == ordered {
 				kept = append(kept, c)
 				continue
 			}
 			moved := false
 			for k := 2; k < len(clause); k++ {
-				if s.is(clause[k]) != reversed {
+				if s.valueOf(clause[k]) != reversed {
 					clause[1], clause[k] = clause[k], clause[1]
 					s.watches[clause[1]] = append(s.watches[clause[1]], c)
 					moved = true
@@ -295,7 +295,7 @@ func (s *solver) propagate() (conflict []literal, broken bool) {
 				continue
 			}
 			kept = append(kept, c)
-			if s.is(clause[0]) == reversed {
+			if s.valueOf(clause[0]) == reversed {
 				s.watches[l.not()] = append(kept, list[i+1:]...)
 				s.head++
 				return clause, true

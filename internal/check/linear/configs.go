@@ -21,8 +21,8 @@ func (s *configMap) reset() {
 	s.count = 0
 }
 
-// put is the number of a configuration that was there before, or the one given.
-func (s *configMap) put(c config, value int32) (int32, bool) {
+// findOrAdd returns the value of a configuration and true if the map has it, or else adds it with the value given.
+func (s *configMap) findOrAdd(c config, value int32) (int32, bool) {
 	if 2*s.count >= len(s.slots) {
 		s.grow()
 	}

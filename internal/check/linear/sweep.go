@@ -245,7 +245,7 @@ const maxCompared = 64 // configurations of one kind that are compared with each
 // follow the other one can follow it.
 func (s *sweeper) push(c config) {
 	here := int32(len(s.queue))
-	at, known := s.seen.put(config{c.done &^ (s.reads | s.endless), c.state}, here)
+	at, known := s.seen.findOrAdd(config{c.done &^ (s.reads | s.endless), c.state}, here)
 	for compared := 1; known; compared++ {
 		q := s.queue[at]
 		if q.done&s.endless&^c.done == 0 && c.done&s.reads&^s.endless&^q.done == 0 {
@@ -253,7 +253,7 @@ func (s *sweeper) push(c config) {
 		}
 		if compared == maxCompared {
 			// The others of a large kind are only looked up; a state below zero keeps them apart from kinds.
-			if _, known := s.seen.put(config{c.done, ^c.state}, here); known {
+			if _, known := s.seen.findOrAdd(config{c.done, ^c.state}, here); known {
 				return
 			}
 			break

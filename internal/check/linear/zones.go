@@ -13,9 +13,9 @@ type Access struct {
 	Call, Return int64
 }
 
-// zone is what all operations of one value say together: first is when the first of them had returned, last when the
-// last of them was called. From first to last, if they stand in this order, the register certainly holds the value;
-// otherwise it holds it at some moment between last and first.
+// zone sums up all operations of one value: first is when the first of them had returned, last when the last of them
+// was called. From first to last, if they stand in this order, the register certainly holds the value; otherwise it
+// holds it at some moment between last and first.
 type zone struct {
 	first, last int64
 	value       int32

@@ -27,7 +27,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// simPackage is what tests with worlds of their own import.
+// simPackage is the import path by which tests with worlds of their own are found.
 const simPackage = "github.com/bloodhound-dst/bloodhound/sim"
 
 // actorFlags are those that --actor-mode knows.

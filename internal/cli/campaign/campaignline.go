@@ -105,7 +105,8 @@ func (l *campaignLine) left(elapsed time.Duration) time.Duration {
 	return left.Round(time.Second)
 }
 
-// fresh is what runs have reached since it was asked last, and for some time after.
+// fresh says what runs have reached since the last call: new failures, behaviours and blocks of code. Without news it
+// repeats the last ones for a while (newsStay), and then returns nothing.
 func (l *campaignLine) fresh(t *explore.Totals, elapsed time.Duration) string {
 	n := len(t.Curve.Points)
 	if n == 0 {

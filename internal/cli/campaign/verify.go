@@ -70,7 +70,7 @@ type differences struct {
 	First  string   `json:"first,omitempty"`
 	Other  string   `json:"other,omitempty"`
 	Before []string `json:"before,omitempty"`
-	// Summary is what differs of the runs as a whole.
+	// Summary lists the differences of the runs as a whole.
 	Summary string `json:"summary,omitempty"`
 	// ReadsCode says that a program reads its own code: without other breakpoints in it, the run is the same once more.
 	ReadsCode bool `json:"reads_code,omitempty"`

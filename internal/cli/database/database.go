@@ -65,7 +65,7 @@ func StoreURL(flag, otherwise string) string {
 	return cmp.Or(flag, os.Getenv(storeVariable), otherwise)
 }
 
-// ViewOf is what the entries under a prefix say.
+// ViewOf reads the entries under a prefix into a View.
 func ViewOf(ctx context.Context, s store.Store, prefix string) (*records.View, error) {
 	v := records.NewView()
 	_, err := s.Read(ctx, prefix, "", func(e store.Entry) error { v.Take(e); return nil })

@@ -148,7 +148,7 @@ func violationOf(d *debugged, run *check.Judged) *check.Verdict {
 	return nil
 }
 
-// views are what the prompt shows of a stopped world.
+// views lists the prompt's commands that show a stopped world.
 func views(spec *world.Spec) []debug.View {
 	show := func(name, arguments, does string, least, most int, print func(io.Writer, debug.World, []string) error) debug.View {
 		return debug.View{Name: name, Arguments: arguments, Does: does, Least: least, Most: most, Print: func(w debug.World, args []string) (string, error) {

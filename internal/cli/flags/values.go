@@ -164,7 +164,7 @@ func (v strategyFlag) Set(text string) error {
 	return nil
 }
 
-// Value is what a flag holds; the flags' package also asks flags that hold nothing.
+// Value returns the text of a flag, empty where it has none: the flags' package also asks a nil flag.
 func Value(s *string) string {
 	if s == nil {
 		return ""

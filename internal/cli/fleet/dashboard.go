@@ -104,7 +104,7 @@ func (f *dashboardFlags) guard() (g dashboard.Guard, err error) {
 	return g, err
 }
 
-// token is that of the file, or of the variable; empty if there is none.
+// token reads the token from the file, or else from the variable; it is empty if neither has one.
 func (f *dashboardFlags) token() (string, error) {
 	if f.tokenFile == "" {
 		return os.Getenv(tokenVariable), nil

@@ -424,8 +424,8 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 	return c
 }
 
-// collect is what db gc does. Blobs are listed before entries are read: an entry that comes later names a blob that was put after the list was
-// made, or that is young.
+// collect removes repeated entries, and blobs that no entry names. Blobs are listed before entries are read: an entry
+// that comes later names a blob that was put after the list was made, or that is young.
 func collect(ctx context.Context, s store.Store, keep time.Duration, doc *GCDocument) error {
 	loose := map[store.Digest]int64{}
 	if err := s.Blobs(ctx, func(i store.BlobInfo) error {

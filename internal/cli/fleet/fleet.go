@@ -257,7 +257,7 @@ func (x *fleetProject) Test() records.Test {
 // Code implements fleet.Project.
 func (x *fleetProject) Code() records.Code { return x.code }
 
-// strategy is what was asked for; a fleet learns, if nothing was.
+// strategy returns the strategy that the user named. Without one a fleet is guided, so that it learns.
 func (x *fleetProject) strategy() string {
 	name := cmp.Or(x.wanted, x.p.Search.Strategy, search.Guided)
 	if (name == search.Random || name == search.Default) && x.wanted == "" {
@@ -397,7 +397,7 @@ func newWorker(labels map[string]string) (records.ID, records.Worker) {
 		records.Worker{Host: host, PID: os.Getpid(), Bloodhound: program.Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
 }
 
-// envHere is what runs of an engine run on here.
+// envHere identifies this machine, build and system for runs of an engine.
 func envHere(engine string, features []string) records.Env {
 	return records.Env{Engine: engine, Bloodhound: program.Version(), TraceVersion: report.TraceVersion, System: program.System(),
 		Machine: program.Machine(), Features: features}

@@ -33,7 +33,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// judging is what the flags of check ask for.
+// judging holds the flags of check.
 type judging struct {
 	flags.Set
 	model      string
@@ -264,7 +264,7 @@ func (j *judging) judgeOne(p *world.Property, h *recorded) check.Verdict {
 	return histories.Paired(p, h.events, judge)
 }
 
-// property is what the flags ask for; none where the configuration says it.
+// property returns the properties that the flags ask for; none where the configuration names them.
 func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	p := world.Property{Name: "linearizability", Kind: world.Safety}
 	k := &p.Check

@@ -31,7 +31,7 @@ func (m *memoryFlags) add(f *pflag.FlagSet, usage string) {
 	f.Lookup("memory-mb").Hidden = true
 }
 
-// bytes is what the flags say, or three quarters of what is available now.
+// bytes returns the memory that the flags allow, or three quarters of what is available now.
 func (m *memoryFlags) bytes() (int64, error) {
 	switch {
 	case m.size != nil && m.mb > 0:
@@ -96,7 +96,7 @@ func amount(file string) (int64, bool) {
 	return n, err == nil // there may be "max"
 }
 
-// cached is what a control group has of files, without those that only memory has.
+// cached returns the bytes of files in the memory of a control group, without those that only memory has.
 func cached(folder string) int64 {
 	stat, _ := os.ReadFile(filepath.Join(folder, "memory.stat"))
 	of := map[string]int64{}

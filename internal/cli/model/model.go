@@ -23,7 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// modelling is what the flags of model check ask for.
+// modelling holds the flags of model check.
 type modelling struct {
 	json       bool
 	config     string
@@ -313,7 +313,7 @@ func documentOf(spec *tla.Spec, r *tla.Report) CheckedDocument {
 	return d
 }
 
-// judged is what a check says in one line, and its exit code.
+// judged sums up a check in one line, and returns its exit code.
 func judged(r *tla.Report, m *modelling) (string, int) {
 	switch {
 	case len(r.Violations) > 0:

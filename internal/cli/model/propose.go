@@ -24,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// proposing is what the flags of model propose ask for.
+// proposing holds the flags of model propose.
 type proposing struct {
 	mapping world.Mapping
 	world   string

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// secondDocument is what TLC says of the same specification, in the JSON document of model check.
+// secondDocument holds TLC's result for the same specification, in the JSON document of model check.
 type secondDocument struct {
 	Version    string          `json:"version"`
 	Generated  int             `json:"generated"`

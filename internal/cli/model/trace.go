@@ -21,7 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// tracing is what the flags of model trace ask for.
+// tracing holds the flags of model trace.
 type tracing struct {
 	json        bool
 	config      string
@@ -198,7 +198,7 @@ func modelTrace(a *console.App, c *cobra.Command, m *tracing, args []string) err
 	return nil
 }
 
-// traced is what a validation says in one line, and its exit code.
+// traced sums up a validation in one line, and returns its exit code.
 func traced(v *tla.Validation) (string, int) {
 	items := plural.Count(v.Items, "item")
 	switch {

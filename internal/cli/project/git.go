@@ -180,7 +180,7 @@ func pointed(from, file, words string) (string, error) {
 	return path, nil
 }
 
-// headForm is what HEAD has: a reference, or the digest of a commit.
+// headForm matches the content of HEAD: a reference, or the digest of a commit.
 var headForm = regexp.MustCompile(`^(ref: refs/[^\x00-\x20]+|[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // link makes a git directory with the objects and references of a repository, and a configuration of our own.

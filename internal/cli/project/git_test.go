@@ -50,7 +50,7 @@ func (r repository) commit(text string) {
 	r.git("commit", "-q", "-m", text)
 }
 
-// asked is what the project's provenance asks git, and what selections of changed code ask.
+// asked lists the commands of git by which the project finds its provenance and the code that has changed.
 var asked = [][]string{
 	{"rev-parse", "HEAD"}, {"rev-parse", "--verify", "HEAD"}, {"rev-parse", "--show-toplevel"}, {"symbolic-ref", "--short", "-q", "HEAD"},
 	{"log", "-1", "--format=%s"}, {"log", "-1", "--format=%ct"}, {"describe", "--exact-match", "--tags", "HEAD"},

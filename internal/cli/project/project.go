@@ -94,7 +94,8 @@ type Project struct {
 	Steps []config.Build // run on the host before the first run
 }
 
-// BytesIn is what the files in a folder have on the disk, about. Files that come and go meanwhile, or cannot be seen, do not count.
+// BytesIn sums the sizes of the regular files in a folder, in bytes. Files that come and go meanwhile, or cannot be
+// seen, do not count.
 func BytesIn(dir string) (total int64) {
 	filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

@@ -23,7 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Session is what a verb that runs worlds needs: workers, and a scratch folder that does not outlive it.
+// Session has the means by which a verb runs worlds: workers, and a scratch folder that does not outlive it.
 type Session struct {
 	Setup   *explore.Setup
 	Command explore.Command

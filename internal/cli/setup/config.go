@@ -31,7 +31,7 @@ type ConfigDocument struct {
 	Notes       []config.Note      `json:"notes,omitempty"`
 }
 
-// lists are what config can print instead, by the names of their flags, which are those of `docker compose config`.
+// lists are the other outputs of config, by the names of their flags, which `docker compose config` also has.
 var lists = []struct {
 	flag, usage string
 	of          func(s *world.Spec) []string

@@ -31,7 +31,7 @@ import (
 // maxRecordBytes bounds a record of an incident.
 const maxRecordBytes = 256 << 20
 
-// importing is what the flags of import ask for.
+// importing holds the flags of import.
 type importing struct {
 	format string
 	world  string
@@ -282,7 +282,8 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 	return p
 }
 
-// target is what a rule calls the server or link of a fault; or the server that this world does not have.
+// target names the server or link of a fault as rules do; or returns, as stranger, the server that this world does not
+// have.
 func (p *play) target(spec *world.Spec, f incident.Fault, nodes map[string]string) (target, stranger string) {
 	for _, server := range []string{f.Server, f.Peer} {
 		if server == "" {
@@ -312,7 +313,7 @@ func (p *play) lastsFor() string {
 // at is a time of the records, after the start of the workload.
 func (p *play) at(ns int64) int64 { return ns - p.startNs + p.lead.Nanoseconds() }
 
-// operation is what the driver calls an operation of the records, or nothing.
+// operation returns the driver's name for an operation of the records, empty if the driver has none.
 func (p *play) operation(op string) string {
 	if p.workload == nil {
 		return ""
@@ -348,7 +349,7 @@ func (p *play) check(base string) error {
 // leastNs is how long a fault lasts at least.
 const leastNs = 100_000_000
 
-// quietNs is what an imported run has to spare after its faults.
+// quietNs is the margin of an imported run: simulation.max_time allows that much after faults, settling and watching.
 const quietNs = 30_000_000_000
 
 // project is the configuration with the incident in the place of its workload and its faults.
@@ -406,7 +407,7 @@ func (p *play) project(base []byte, from, schedule string) ([]byte, error) {
 
 func scalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 
-// valueOf is that of a key of a mapping, or nil.
+// valueOf returns the value of a key in a mapping, nil without the key.
 func valueOf(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {

@@ -76,7 +76,7 @@ func AdoptFailure(p *project.Project, f *report.Failure, file string) (c Committ
 	return c, nil
 }
 
-// Standing is what has become of a committed failure, with the run that says so.
+// Standing says whether a committed failure still fails, and holds the run that shows it.
 type Standing struct {
 	explore.Committed
 	Kept    *Committed
@@ -248,7 +248,7 @@ func (c *Committed) changes(f *report.Failure, o *check.Judged) []string {
 	return list
 }
 
-// staleShare is what part of the time that is left a search near one stale failure may take: one in so many.
+// staleShare divides the time that is left: a search near one stale failure takes at most one part in so many.
 const staleShare = 3
 
 // SearchAround runs tapes near each stale failure.

@@ -100,7 +100,8 @@ func RenewFailure(a *console.App, p *project.Project, s *project.Session, name s
 	return err
 }
 
-// TreeNow is what the folder of a project has for the runs of a session.
+// TreeNow returns the files of a project's folder, as the runs of a session see them: those that the failure recorded
+// if the session restores them, or else those on the disk.
 func TreeNow(s *project.Session, failure *report.Failure) *filetree.Tree {
 	if s.Setup.Then != nil {
 		return failure.Tree

@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// Tried is what the code of a project does in the run of a failure.
+// Tried says whether a failure shows on the code of a project.
 type Tried struct {
 	failure.Failure
 	// Of repeats the ID under its earlier key.

@@ -73,7 +73,7 @@ func Read(l *load.State, n *source.Node) {
 	completeTimes(l, n.Has("settle"))
 }
 
-// fullDiskTexts are what programs write before they stop because their disk is full (strerror(3)).
+// fullDiskTexts matches the last words of programs that stop because their disk is full (strerror(3)).
 const fullDiskTexts = `(?i)no space left on device|disk quota exceeded|ENOSPC`
 
 // failStop allows programs to stop when their disk is full, if they say so: who chooses a preset asks for no full disk in particular, and many databases

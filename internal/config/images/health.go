@@ -27,7 +27,7 @@ func Health(img *image.Image) *world.Healthcheck {
 		StartIntervalNs: UsualHealth.StartIntervalNs, Retries: cmp.Or(c.Retries, UsualHealth.Retries)}
 }
 
-// UsualHealth is what Docker takes for what a healthcheck does not say.
+// UsualHealth holds Docker's defaults for the times and retries that a healthcheck leaves out.
 var UsualHealth = world.Healthcheck{IntervalNs: 30e9, TimeoutNs: 30e9, StartIntervalNs: 5e9, Retries: 3}
 
 // HealthCommand is the command of a healthcheck's test, nil if the test names none.

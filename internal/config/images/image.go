@@ -64,13 +64,13 @@ func FromDockerfile(build *source.Node) bool {
 	return build.Get("context") != nil || build.Get("dockerfile_inline") != nil
 }
 
-// builtName is what Compose calls the image of a service with a Dockerfile that names none.
+// builtName returns Compose's name for the image of a service with a Dockerfile that names none: PROJECT-SERVICE.
 func builtName(l *load.State, d *load.Node) string {
 	return source.ValueOr(l.Composed.Get("name"), "") + "-" + l.ServiceOf(d)
 }
 
-// Command is what a node runs: its own entrypoint puts the image's command out of force, its own command does not touch
-// the image's entrypoint.
+// Command returns the arguments that a node starts with. Its own entrypoint also replaces the image's command; its own
+// command keeps the image's entrypoint.
 func Command(l *load.State, d *load.Node) []string {
 	c := &d.Image.Config.Config
 	entrypoint, command := c.Entrypoint, c.Cmd

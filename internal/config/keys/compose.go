@@ -108,7 +108,7 @@ func fileUses(target string) shape {
 	)))
 }
 
-// deploy is what Compose took over from swarms.
+// deploy lists the keys of a service's section `deploy`, which Compose inherited from swarms.
 var deploy = of(
 	field{Name: "replicas", Shape: shape{Kind: schema.Whole, Max: MaxNodes}, Says: "As `scale`."},
 	field{Name: "mode", Shape: oneOf("replicated", "global", "replicated-job", "global-job"), Says: "`global` is one node."},

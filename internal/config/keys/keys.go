@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// NodeName is what nodes may be called: Compose's rule, and a first character that is safe in every place.
+// NodeName matches the names of nodes: Compose's rule, and a first character that is safe in every place.
 var NodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 type (

@@ -255,7 +255,7 @@ var networkTable = shape{Kind: schema.Dictionary, Names: NodeName, Empty: true, 
 	{Name: "labels", Shape: anyShape, Idle: forPeople},
 }}}
 
-// attachment is what a node says of a network that it is on.
+// attachment lists the options that a node sets for one of its networks.
 var attachment = shape{Kind: schema.Section, Open: true, Empty: true, Fields: []field{
 	{Name: "aliases", Shape: shape{Kind: schema.Sequence, Item: &aText, Empty: true},
 		Says: "Additional names of the node on this network. An alias of several nodes resolves to all of them in their order."},

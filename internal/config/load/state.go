@@ -29,7 +29,7 @@ type Build struct {
 	Env  []string `json:"environment,omitempty"` // besides the user's own, NAME=value
 }
 
-// State is what is known of a configuration while it is loaded. It is plain data: each room of the loader adds what it reads.
+// State is a configuration while it is loaded. It is plain data: each room of the loader adds what it reads.
 type State struct {
 	*source.Reader
 	Spec *world.Spec
@@ -70,7 +70,7 @@ type Network struct {
 	Spec    world.Network
 }
 
-// Family is what a network has of IPv4 or of IPv6.
+// Family holds the IPv4 or the IPv6 half of a network: its subnet, and the addresses that are taken.
 type Family struct {
 	On     bool
 	Given  bool // by the file, so that nodes may ask for addresses

@@ -159,7 +159,7 @@ func attachment(l *load.State, d *load.Node, w *load.Want) world.Attachment {
 	return a
 }
 
-// interfaceName is what Linux lets interfaces be called, of which Docker takes these.
+// interfaceName matches the names of interfaces that both Linux and Docker accept.
 var interfaceName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
 
 // interfaceNames calls a node's interfaces eth0, eth1 and so on where the file does not name them.

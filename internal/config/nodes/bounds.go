@@ -65,7 +65,7 @@ func share(l *load.State, d *load.Node) int64 {
 	return max(int64(math.Round(share*1e6)), 1)
 }
 
-// mostFiles is what Linux lets a process have of open files (fs.nr_open).
+// mostFiles is the largest number of open files that Linux lets a process have (fs.nr_open).
 const mostFiles = 1 << 20
 
 // ulimits reads what a node's processes begin with.

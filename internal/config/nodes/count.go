@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 )
 
-// member is what the templates of a node with `count` can name.
+// member holds the names that templates of a node with `count` can use.
 type member struct {
 	Name  string // n2
 	Index int    // 2

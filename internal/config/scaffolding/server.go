@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/lazyregexp"
 )
 
-// server is what sources say about how a program is reached and what it needs. All of it is a guess.
+// server describes how to reach a program, and its needs, as guessed from its sources.
 type server struct {
 	http bool
 	port int

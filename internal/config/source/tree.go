@@ -21,7 +21,7 @@ type Node struct {
 	Text    string // scalar
 	Items   []*Node
 	Entries []*Entry
-	// Value is what check made of a scalar, or of a list that stands for one value (a range, variables).
+	// Value is a scalar as check has read it, or a list that stands for one value (a range, variables).
 	Value any
 	// Bad says that a mistake was found in it, so that nothing is built on it.
 	Bad bool

@@ -33,7 +33,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// distance is what its obvious twin says, by recursion.
+// distance agrees with its obvious twin, a recursion.
 func TestDistance(t *testing.T) {
 	var slow func(a, b string) int
 	slow = func(a, b string) int {

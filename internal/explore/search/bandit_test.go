@@ -57,7 +57,7 @@ func guideOf(o *Origin) []string {
 	return []string{o.Guide}
 }
 
-// beginning is what the first runs of planted searches reach: something of each guide.
+// beginning returns features for the first runs of planted searches: one of each guide.
 func beginning(run uint64) []coverage.Feature {
 	if run >= 2*DefaultFeedbackDelay {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// EntryVersion is that of the form of an Entry in a file.
+// EntryVersion numbers the format of an Entry in a file.
 const EntryVersion = 1
 
 // Entry is a run that a search keeps, because it reached something for the first time or came closer than others.
@@ -54,7 +54,7 @@ func (e *Entry) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// corpus is what one guide keeps.
+// corpus holds the runs that one guide keeps, up to a number.
 type corpus struct {
 	guide  string
 	most   int // entries; a new one takes the place of the one with the least power

@@ -41,7 +41,7 @@ var measured = []coverage.Domain{coverage.ModelWhole, coverage.Trace}
 // modelDomains are those of runs that are followed in a model.
 var modelDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard, coverage.ModelGoal}
 
-// Plan is what the name of a strategy says.
+// Plan is the name of a strategy, taken apart: the strategy, its guide and its variants.
 type Plan struct {
 	Strategy string
 	Guide    string // empty: the strategy's own

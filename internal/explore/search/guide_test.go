@@ -150,7 +150,7 @@ func TestNamesOfGuides(t *testing.T) {
 	}
 }
 
-// values are what the draws of a stream give.
+// values returns the first hundred draws of a stream.
 func values(tp tape.Tape, stream string, n uint64) []uint64 {
 	s := tape.NewSource(tp)
 	var list []uint64
@@ -302,7 +302,7 @@ func TestFutureKeepsThePast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ter.see([]tape.Draws{{Stream: channels, To: 100, N: 4096}})
+	ter.addDraws([]tape.Draws{{Stream: channels, To: 100, N: 4096}})
 	parent := tape.Tape{Seed: 3}
 	for run := range uint64(50) {
 		m := &draft{space: ter, dice: newDice(1, run), seed: parent.Seed, injections: []tape.Decision{{Stream: "fault/crash/n1", Index: 50, N: 17, Value: 1}}}

@@ -144,7 +144,7 @@ func (g *guided) Next(run uint64) (Candidate, Answer) {
 	if run < 2*g.delay || d.chance(plainShare) {
 		return plain, Here
 	}
-	from := g.from(d)
+	from := g.chooseCorpus(d)
 	if from == nil {
 		return plain, Here
 	}
@@ -159,8 +159,8 @@ func (g *guided) Next(run uint64) (Candidate, Answer) {
 	return c, Here
 }
 
-// from chooses the corpus in which a parent is chosen; nil if all are empty.
-func (g *guided) from(d *dice) *corpus {
+// chooseCorpus chooses the corpus in which a parent is chosen; nil if all are empty.
+func (g *guided) chooseCorpus(d *dice) *corpus {
 	filled := func(i int) bool { return len(g.corpora[i].held) > 0 }
 	if len(g.corpora) == 1 {
 		if !filled(0) {
@@ -345,7 +345,7 @@ func (g *guided) weighted(d *dice, fits func(i int) bool) *mutator {
 	return &unfit
 }
 
-// unfit is what is left where no way to change a run fits.
+// unfit changes nothing. It stands in where no mutation fits the parent.
 var unfit = mutator{kind: "none", apply: func(*draft, *Entry) bool { return false }}
 
 // played counts what was done to the parent of a run. Mutants that are not run, since the campaign ends before them, do not
@@ -395,7 +395,7 @@ func (g *guided) Learn(r *Run) {
 	}
 	g.runs++
 	g.played(&r.Candidate.Origin)
-	g.see(r.Draws)
+	g.addDraws(r.Draws)
 	for _, f := range r.Texts {
 		c := g.counts[f.ID]
 		if c == nil && len(g.counts) < maxFeatures {

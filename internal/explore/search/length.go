@@ -41,7 +41,8 @@ const (
 	worthwhile = 70
 	// lengthMemory is how many runs it takes until what one has shown of its length has lost all but 1/e of its weight.
 	lengthMemory = 256
-	// fixedCost is what beginning and judging a run costs beside its events: one part of the run without faults in so many.
+	// fixedCost is the cost of beginning and judging a run beside its events: one part of the run without faults in so
+	// many.
 	fixedCost = 16
 	// firstShort is a run of the shortest length, for whose result all others wait.
 	firstShort = 0
@@ -71,7 +72,7 @@ type lengths struct {
 	whole float64 // cost of the run without faults
 }
 
-// lengthArm is what is known of a class.
+// lengthArm sums up the runs of a class of lengths: their cost in events, and the new features that they reached.
 type lengthArm struct {
 	fresh, cost  float64 // with less weight for older runs
 	runs         uint64

@@ -152,7 +152,7 @@ func (f *fuzz) Learn(r *Run) {
 	if r.Seen == nil || r.Number == Baseline {
 		return
 	}
-	f.see(r.Draws)
+	f.addDraws(r.Draws)
 	f.missing = f.missing || !f.scheduled()
 	for _, t := range r.Texts {
 		if !f.seen[t.ID] {

@@ -60,7 +60,7 @@ func (m *draft) inject(g *dimension, i, value uint64) {
 func (t *space) faulty(injections []tape.Decision, ok func(*dimension) bool) []tape.Decision {
 	var list []tape.Decision
 	for _, s := range injections {
-		if g := t.of(s.Stream); g != nil && g.rule > 0 && (ok == nil || ok(g)) {
+		if g := t.dimensionOf(s.Stream); g != nil && g.rule > 0 && (ok == nil || ok(g)) {
 			list = append(list, s)
 		}
 	}
@@ -83,7 +83,7 @@ func (m *draft) moment(g *dimension) uint64 {
 
 // meeting is a time step at which an injected fault is under way, or shortly before or after it.
 func (m *draft) meeting(s tape.Decision, end uint64) uint64 {
-	span := min(m.span(m.of(s.Stream), s.Value), end)
+	span := min(m.span(m.dimensionOf(s.Stream), s.Value), end)
 	at := s.Index + uint64(m.dice.below(int(span)+2*nearSteps+1))
 	return min(max(at, nearSteps)-nearSteps, end-1)
 }
@@ -161,7 +161,7 @@ func move(m *draft, _ *Entry) bool {
 	if !ok {
 		return false
 	}
-	g := m.of(s.Stream)
+	g := m.dimensionOf(s.Stream)
 	if g.end == 0 { // its draws are unknown
 		return false
 	}
@@ -189,7 +189,7 @@ func meet(m *draft, _ *Entry) bool {
 	if !ok || a == b {
 		return false
 	}
-	return m.shift(a, m.meeting(b, max(m.of(a.Stream).end, 1)))
+	return m.shift(a, m.meeting(b, max(m.dimensionOf(a.Stream).end, 1)))
 }
 
 // retarget injects a fault in another target of its rule: another node crashes.
@@ -198,7 +198,7 @@ func retarget(m *draft, _ *Entry) bool {
 	if !ok {
 		return false
 	}
-	from := m.of(s.Stream)
+	from := m.dimensionOf(s.Stream)
 	to := m.pick(m.dice, func(g *dimension) bool { return g.rule == from.rule && g.stream != from.stream && s.Value < g.n })
 	if to == nil {
 		return false
@@ -228,7 +228,7 @@ func shape(m *draft, _ *Entry) bool {
 	if !ok {
 		return false
 	}
-	g := m.of(s.Stream)
+	g := m.dimensionOf(s.Stream)
 	ways := int((g.n - 1) / fault.DurationSteps)
 	v := uint64(m.dice.below(ways))*fault.DurationSteps + (s.Value-1)%fault.DurationSteps + 1
 	if v == s.Value {
@@ -343,7 +343,7 @@ func splice(m *draft, mate *Entry) bool {
 	}
 	for _, s := range theirs {
 		if s.Index >= at {
-			m.inject(m.of(s.Stream), s.Index, s.Value)
+			m.inject(m.dimensionOf(s.Stream), s.Index, s.Value)
 		}
 	}
 	return true
@@ -352,7 +352,7 @@ func splice(m *draft, mate *Entry) bool {
 // quiet reports whether no fault is in force just before a time step.
 func (t *space) quiet(injections []tape.Decision, at uint64) bool {
 	return !slices.ContainsFunc(injections, func(s tape.Decision) bool {
-		return s.Index < at && s.Index+t.span(t.of(s.Stream), s.Value) >= at
+		return s.Index < at && s.Index+t.span(t.dimensionOf(s.Stream), s.Value) >= at
 	})
 }
 
@@ -368,7 +368,7 @@ func combine(m *draft, mate *Entry) bool {
 		theirs = theirs[from:min(from+1+m.dice.below(3), len(theirs))]
 	}
 	for _, s := range theirs {
-		m.inject(m.of(s.Stream), s.Index, s.Value)
+		m.inject(m.dimensionOf(s.Stream), s.Index, s.Value)
 	}
 	return true
 }
@@ -384,13 +384,13 @@ const chanceKinds = 1<<32 - 1
 
 // scheduled reports whether the steps of the world are choices, as far as its runs have shown.
 func (t *space) scheduled() bool {
-	g := t.of(channels)
+	g := t.dimensionOf(channels)
 	return g != nil && g.n > 1 && g.end > 1
 }
 
 // future keeps a run up to a step, and lets other chance rule from there on: what was reached by then is where it begins.
 func future(m *draft, _ *Entry) bool {
-	from, seed := uint64(m.dice.below(int(m.of(channels).end))), m.dice.bits()
+	from, seed := uint64(m.dice.below(int(m.dimensionOf(channels).end))), m.dice.bits()
 	m.override(tape.Edit{Op: tape.Reseed, Stream: "sched/**", From: from, Seed: seed})
 	for k := range m.dimensions {
 		if g := &m.dimensions[k]; g.steps && g.rule > 0 {
@@ -408,7 +408,7 @@ func counts(m *draft, _ *Entry) bool  { return m.exchange(amounts, 1+m.dice.belo
 
 // exchange swaps the values of two draws of a stream, several times.
 func (m *draft) exchange(stream string, times int) bool {
-	g := m.of(stream)
+	g := m.dimensionOf(stream)
 	if g == nil || g.n < 2 || g.end < 2 {
 		return false
 	}

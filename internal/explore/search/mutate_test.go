@@ -33,7 +33,7 @@ func TestSequence(t *testing.T) {
 			continue
 		}
 		a, b := m.injections[0], m.injections[1]
-		ga, gb := s.of(a.Stream), s.of(b.Stream)
+		ga, gb := s.dimensionOf(a.Stream), s.dimensionOf(b.Stream)
 		kinds[[2]world.FaultKind{ga.kind, gb.kind}]++
 		if touches(a.Stream, b.Stream) {
 			same++

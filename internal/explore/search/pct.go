@@ -29,7 +29,7 @@ type priority struct {
 	counts []int                // of points, of all scouts
 }
 
-// dropKinds are what a switch is by which a thread with a rank drops: above those that dropped before, or below them.
+// dropKinds are the kinds of switch that drop a thread with a rank: above those that dropped before, or below them.
 var dropKinds = [places]uint64{0, 15}
 
 // scout is a run whose points are known: stops at blocks.
@@ -50,8 +50,8 @@ func (p *points) add(d tape.Draws) {
 	p.n += d.To - d.From
 }
 
-// at is draw i of them.
-func (p *points) at(i uint64) (stream string, index uint64) {
+// drawAt returns the stream and the index of draw i of all points.
+func (p *points) drawAt(i uint64) (stream string, index uint64) {
 	for _, d := range p.rows {
 		if n := d.To - d.From; i >= n {
 			i -= n
@@ -94,7 +94,7 @@ func (p *priority) Learn(r *Run) {
 	if r.Seen == nil {
 		return
 	}
-	p.see(r.Draws)
+	p.addDraws(r.Draws)
 	if !scouted {
 		return
 	}
@@ -204,7 +204,7 @@ func (p *priority) revisit(d *dice) Candidate {
 		if s.met.n > 0 && d.chance(metPercent) {
 			from = &s.met
 		}
-		stream, i := from.at(uint64(d.below(int(from.n))))
+		stream, i := from.drawAt(uint64(d.below(int(from.n))))
 		c.Tape.Edits = append(c.Tape.Edits,
 			tape.Edit{Op: tape.Set, Stream: stream, From: i, Value: 1 + uint64(d.below(stopPoints)) + stopPoints*dropKinds[d.below(places)]})
 	}

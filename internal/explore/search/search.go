@@ -59,7 +59,7 @@ func (r *row) tape(i uint64) tape.Tape {
 	return t
 }
 
-// Seen is what a search learns of a run.
+// Seen holds the results of a run that a search learns from.
 type Seen struct {
 	// Reached are the IDs of the run's features, in order; Texts are those that the worker has not sent before.
 	Reached []uint64            `json:"reached,omitempty"`
@@ -68,7 +68,7 @@ type Seen struct {
 	// Injections are the decisions about faults that are drawn by rules, in the order in which they were made: the first MaxInjections.
 	Injections []tape.Decision `json:"injections,omitempty"`
 	Events     uint64          `json:"events,omitempty"`
-	// Draws is what could be varied.
+	// Draws lists the draws of the run, which mutations can vary.
 	Draws     []tape.Draws `json:"draws,omitempty"`
 	DrawsLost uint64       `json:"draws_lost,omitempty"`
 }
@@ -108,13 +108,13 @@ type Origin struct {
 	// for a tape that was made from none.
 	Parent string `json:"parent,omitempty"`
 	Mate   string `json:"mate,omitempty"`
-	// Mutation is what was done to the parent, in words.
+	// Mutation says, in words, how the parent was changed.
 	Mutation string `json:"mutation,omitempty"`
 	// Guide is the one in whose corpus the parent was chosen, where a bandit chooses among guides.
 	Guide string `json:"guide,omitempty"`
 }
 
-// Answer is what a Strategy says when it is asked for a tape.
+// Answer says whether a Strategy gives a tape, must wait, or has none left.
 type Answer int
 
 // The answers.
@@ -127,8 +127,8 @@ const (
 // Strategy finds the tapes of a campaign.
 type Strategy interface {
 	Name() string
-	// FeedbackDelay is that of the Settings, in runs: the tape of run i waits for the results of the runs up to i minus this delay, and does
-	// not depend on later ones. It is 0 for a strategy that needs no Learn.
+	// FeedbackDelay returns the delay of the Settings, in runs: the tape of run i waits for the results of the runs up
+	// to i minus this delay, and does not depend on later ones. It is 0 for a strategy that needs no Learn.
 	FeedbackDelay() uint64
 	// Next gives the tape of a run. It is called for runs in order, again for the same one after Wait.
 	Next(run uint64) (Candidate, Answer)
@@ -180,7 +180,7 @@ type Standing struct {
 	Lengths []LengthTotal `json:"lengths,omitempty"`
 	// Unknown are reasons why what was played is not what was asked for.
 	Unknown []string `json:"unknown,omitempty"`
-	// Notes are what the user should know of the search.
+	// Notes tell the user about limits and choices of the search.
 	Notes []string `json:"notes,omitempty"`
 }
 

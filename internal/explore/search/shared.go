@@ -66,14 +66,14 @@ func (s *Shared) Next(run uint64) (Candidate, Answer) {
 	if run > 0 && s.over != nil && s.over() {
 		return Candidate{}, Exhausted
 	}
-	c, answer := s.next(s.base + run)
+	c, answer := s.nextTape(s.base + run)
 	if answer == Here {
 		s.given = run + 1
 	}
 	return c, answer
 }
 
-func (s *Shared) next(run uint64) (Candidate, Answer) {
+func (s *Shared) nextTape(run uint64) (Candidate, Answer) {
 	if run%holdoutEvery == holdoutEvery-1 {
 		return Candidate{Tape: tape.Tape{Seed: RandomTape(s.seed, run+1).Seed}, Origin: Origin{Strategy: HoldoutOrigin}, FromBoot: true}, Here
 	}

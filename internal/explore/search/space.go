@@ -59,21 +59,21 @@ func (t *space) add(g dimension) *dimension {
 	return &t.dimensions[len(t.dimensions)-1]
 }
 
-// of gives what is known of a stream, or nil.
-func (t *space) of(stream string) *dimension {
+// dimensionOf returns the dimension of a stream, nil if no run has drawn from it.
+func (t *space) dimensionOf(stream string) *dimension {
 	if i, ok := t.at[stream]; ok {
 		return &t.dimensions[i]
 	}
 	return nil
 }
 
-// see takes in what a run drew.
-func (t *space) see(draws []tape.Draws) {
+// addDraws extends the space by the draws of a run.
+func (t *space) addDraws(draws []tape.Draws) {
 	for _, d := range draws {
 		if fault.OfRun(d.Stream) || tape.Match(blocks, d.Stream) {
 			continue
 		}
-		g := t.of(d.Stream)
+		g := t.dimensionOf(d.Stream)
 		if g == nil {
 			if len(t.dimensions) >= maxDimensions {
 				continue

@@ -104,7 +104,7 @@ func (s *swarm) Next(run uint64) (Candidate, Answer) {
 	return c, Here
 }
 
-// number is that of the tape of a run of full length.
+// number numbers the tape of a run of full length. The first one gets 0, a tape that is nothing but its seed.
 func (s *swarm) number(run uint64) uint64 {
 	if s.plain {
 		return run

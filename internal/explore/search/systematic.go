@@ -61,7 +61,7 @@ type branch struct {
 	edits []tape.Edit
 	known bool
 	rows  []tape.Draws // what its run drew after the last edit
-	// chances are what rows list, once the branch is being enumerated; next of those are to get the value.
+	// chances lists the draws of rows, once the branch is being enumerated; next of those are to get the value.
 	chances []chance
 	next    int
 	value   uint64

@@ -18,7 +18,7 @@ import (
 // stateVersion changes when an earlier file cannot be read any more.
 const stateVersion = 2
 
-// outcome is what a run with strikes has shown.
+// outcome is the result of a run with strikes.
 type outcome struct {
 	Hash       string         `json:"hash"`
 	CPUNs      int64          `json:"cpu_ns"`
@@ -44,7 +44,8 @@ type stateLine struct {
 	Finding   *Finding         `json:"finding,omitempty"`
 }
 
-// state is what earlier sweeps of the same run have learned, in a file that grows by a line at a time: who is killed loses the runs under way.
+// state remembers the results of earlier sweeps of the same run, in a file that grows by a line at a time: who is
+// killed loses the runs under way.
 type state struct {
 	mu       sync.Mutex
 	file     *os.File
@@ -96,11 +97,12 @@ func (s *state) read(baseline string) (end int64, err error) {
 			return 0, nil
 		}
 		end += int64(len(line))
-		s.take(&r)
+		s.addLine(&r)
 	}
 }
 
-func (s *state) take(r *stateLine) {
+// addLine adds the outcome or the finding of a line, with a signature as this version writes it.
+func (s *state) addLine(r *stateLine) {
 	if r.Candidate != nil && r.Outcome != nil {
 		for i := range r.Outcome.Violations {
 			v := &r.Outcome.Violations[i]

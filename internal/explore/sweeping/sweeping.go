@@ -87,7 +87,7 @@ type Totals struct {
 	Findings []*Finding `json:"findings"`
 	// Stopped is why not all moments were tried.
 	Stopped string `json:"stopped,omitempty"`
-	// Warnings are what makes the sweep see less than it could.
+	// Warnings say why the sweep sees less than it could.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -129,11 +129,11 @@ type Finding struct {
 	Replays bool   `json:"replays"`
 	Why     string `json:"why,omitempty"`
 	Hash    string `json:"hash,omitempty"`
-	// Restart is what became of it when the node was restarted in order afterwards.
+	// Restart says whether it remained when the node was restarted in order afterwards.
 	Restart Restart `json:"restart"`
 }
 
-// Restart is what another clean restart does to a finding.
+// Restart says whether a finding remains after another clean restart.
 type Restart string
 
 const (
@@ -345,7 +345,7 @@ func (s *Sweep) strike(list []sweep.Candidate) ([]*outcome, error) {
 	for w := range errs {
 		workers.Go(func() {
 			for errs[w] == nil {
-				i := s.take(l)
+				i := s.takeCandidate(l)
 				if i < 0 {
 					return
 				}
@@ -361,8 +361,8 @@ func (s *Sweep) strike(list []sweep.Candidate) ([]*outcome, error) {
 	return l.results, errors.Join(errs...)
 }
 
-// take gives the next candidate to be run, or -1.
-func (s *Sweep) take(l *line) int {
+// takeCandidate returns the index of the next candidate to run, -1 if there is none.
+func (s *Sweep) takeCandidate(l *line) int {
 	if s.over() {
 		return -1
 	}
@@ -544,8 +544,8 @@ func (s *Sweep) alone(spec *world.Spec, job *explore.Job) (*explore.Reply, error
 	return reply, err
 }
 
-// with is the Spec of the sweep with other rules.
-func (s *Sweep) with(rules ...world.FaultRule) *world.Spec {
+// specWith returns the Spec of the sweep with these rules in place of its own.
+func (s *Sweep) specWith(rules ...world.FaultRule) *world.Spec {
 	spec := *s.layout.Spec
 	spec.Faults.Rules = rules
 	return &spec
@@ -561,7 +561,7 @@ func (s *Sweep) confirm(f *Finding) error {
 	for i := range rules {
 		f.Rules = append(f.Rules, fault.Sentence(&rules[i]))
 	}
-	spec := s.with(rules...)
+	spec := s.specWith(rules...)
 	first, err := s.alone(spec, &explore.Job{Request: runner.Play(t)})
 	if err != nil {
 		return s.unconfirmed(f, err)
@@ -597,7 +597,7 @@ func (s *Sweep) rules(strikes []sweep.Strike) (rules []world.FaultRule, t tape.T
 	for i := range strikes {
 		strike := &strikes[i]
 		// The number of the call is found by a scale, in a run that ends behind the call.
-		scale := s.with(append(slices.Clone(rules), strike.Rule(0))...)
+		scale := s.specWith(append(slices.Clone(rules), strike.Rule(0))...)
 		reply, err := s.alone(scale, &explore.Job{Request: runner.Request{Candidate: search.Candidate{Tape: t}, Until: strike.Event + 1}})
 		if err != nil {
 			return nil, t, err
@@ -607,7 +607,7 @@ func (s *Sweep) rules(strikes []sweep.Strike) (rules []world.FaultRule, t tape.T
 			return nil, t, err
 		}
 		rules = append(rules, strike.Rule(nth))
-		if t, err = sweep.Parts(s.with(rules...), strikes[:i+1], t.Seed); err != nil {
+		if t, err = sweep.Parts(s.specWith(rules...), strikes[:i+1], t.Seed); err != nil {
 			return nil, t, err
 		}
 	}
@@ -627,7 +627,7 @@ func (s *Sweep) restarted(f *Finding, rules []world.FaultRule, t tape.Tape, out 
 	downEnds := float64(last.TimeNs-out.ChaosNs)/1e9 + sweep.DownS
 	again := world.FaultRule{Kind: fault.Restart, RatePPM: tape.Certain, Targets: []string{last.Node}, Max: 1, MinNs: restartNs, MaxNs: restartNs,
 		When: fmt.Sprintf("time_s >= %.3f and (up_s >= %g or time_s >= %.3f)", downEnds, settledS, downEnds+notRunningS)}
-	reply, err := s.alone(s.with(append(slices.Clone(rules), again)...), &explore.Job{Request: runner.Play(t)})
+	reply, err := s.alone(s.specWith(append(slices.Clone(rules), again)...), &explore.Job{Request: runner.Play(t)})
 	if err != nil {
 		return "", err
 	}

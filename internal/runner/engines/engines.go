@@ -13,7 +13,7 @@ import (
 
 // Row is an engine. Its texts are cells of the tables in README.md and docs/platforms.md.
 type Row struct {
-	// Name is what users write, and Spec the value of world.Spec.Engine.
+	// Name is the engine's name for users, and Spec the value of world.Spec.Engine.
 	Name string
 	Spec string
 	// Runs says which programs (it is empty for an engine that this version does not have), Repeats how far two runs of a tape

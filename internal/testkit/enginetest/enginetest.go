@@ -372,7 +372,7 @@ func (w *fake) fsync(phase moments.Phase, weak bool) (struck bool) {
 	return len(actions) > 0
 }
 
-// startAgain is what the server does after a crash.
+// startAgain performs the server's recovery after a crash.
 func (w *fake) startAgain(a *fault.Action) {
 	if _, on := w.mode(Forgets); on && a.Node == w.server {
 		w.fsync(moments.Recovery, true)

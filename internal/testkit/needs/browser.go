@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// browserTime is what one visit may take, on a busy machine too.
+// browserTime bounds one visit, also on a busy machine.
 const browserTime = 2 * time.Minute
 
 // Browser is a headless Chromium that makes no requests of its own. A visit gives what it prints, and what the console of the page says.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// absent are what CI may lack, with the reason.
+// absent lists the needs that CI may lack, each with the reason.
 var absent = map[string]string{
 	"tla2tools.jar": "the jar of TLC is no package of Debian's; make soak names one by BLOODHOUND_TLC_JAR",
 	"npm":           "the test needs a node.js whose npm lies in one folder, as nodejs.org has it and Debian does not",

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
-// Password is that of the servers that tests start. Nothing may show it.
+// Password opens the servers that tests start. Nothing may show it.
 const Password = "s3cret-w0rd"
 
 // Server is a database server that a test has started. It ends with the test.
