@@ -73,7 +73,7 @@ func compileExpression(text string) (*vm.Program, error) {
 	program, err := expr.Compile(text, expr.Env(exprEnv{}), expr.MaxNodes(maxExpressionNodes))
 	var at *file.Error
 	if errors.As(err, &at) { // its own text has several lines
-		return nil, fmt.Errorf("%s (%d:%d)", strings.ReplaceAll(at.Message, "type check.ExprOp", "an operation"), at.Line, at.Column+1)
+		return nil, fmt.Errorf("%s (%d:%d)", strings.ReplaceAll(at.Message, fmt.Sprintf("type %T", ExprOp{}), "an operation"), at.Line, at.Column+1)
 	}
 	if err != nil {
 		return nil, err
