@@ -292,7 +292,8 @@ func find(state, name string) (string, error) {
 		ids := map[string]string{}
 		for _, base := range all {
 			f, err := read(filepath.Join(dir, base+".json"))
-			if err == nil && (failure.Matches(name, f.ID) || failure.Matches(name, f.FormerID) || failure.Matches(name, f.RunID) || isNamed(f.Failure.Name(), name)) {
+			if err == nil && (failure.Matches(name, f.ID) || failure.Matches(name, f.FormerID) || failure.Matches(name, f.RunID) ||
+				isNamed(f.Failure.Name(), name)) {
 				match, ids[base] = append(match, base), f.ID
 			}
 		}

@@ -226,7 +226,8 @@ func complaint(p placed, ops []placed, source *history.Operation) failure.Claim 
 	case !p.reply.found:
 		return missingKey.Cause(p.op.Op, p.op.Client).Claim("%s found nothing, although the key was there", who)
 	case source != nil:
-		return failedValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which only an operation had written that failed", who, verdict.Shorten(p.reply.value))
+		return failedValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which only an operation had written that failed",
+			who, verdict.Shorten(p.reply.value))
 	case !wrote(ops, p.reply.value):
 		return unknownValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which nobody had written", who, verdict.Shorten(p.reply.value))
 	}

@@ -345,7 +345,8 @@ func setFull(ops []history.Operation) (w workload) {
 			inside[i][v] = true
 			e := added[place{o.Key, v}]
 			if e == nil || e.added.Call > o.Return {
-				return violation([]*history.Operation{o}, setUnknown.Cause().Claim("a read has element %s, which nobody had added%s", verdict.Shorten(v), keyed))
+				return violation([]*history.Operation{o},
+					setUnknown.Cause().Claim("a read has element %s, which nobody had added%s", verdict.Shorten(v), keyed))
 			}
 			if e.known == 0 || o.Return < e.known {
 				e.known = o.Return

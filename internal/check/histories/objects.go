@@ -711,7 +711,8 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 			}
 			put, ok := byElement[v]
 			if !ok {
-				return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s holds %s, which nobody had put in", a.outcome(), verdict.Shorten(v)), []int{i}}
+				return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s holds %s, which nobody had put in", a.outcome(), verdict.Shorten(v)),
+					[]int{i}}
 			}
 			level[v] = 2 * k
 			if ordered {
@@ -1053,7 +1054,8 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	}
 	if refused >= 0 {
 		a := &acts[refusedActs[refused]]
-		return answer, conflict{lockRefused.Cause().Claim("%s was refused the lock, although nobody held it", verdict.Shorten(a.value)), []int{refusedActs[refused]}}
+		return answer, conflict{lockRefused.Cause().Claim("%s was refused the lock, although nobody held it", verdict.Shorten(a.value)),
+			[]int{refusedActs[refused]}}
 	}
 	c := conflict{Claim: lockBoth.Cause().Claim("%s and %s held the lock at once",
 		verdict.Shorten(acts[ways[pair[0]].in].value), verdict.Shorten(acts[ways[pair[1]].in].value))}

@@ -397,7 +397,8 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		}
 		times[o.Input]++
 		if n := there[o.Input]; list && n > 0 && times[o.Input] > n {
-			return &changes[i], tooFew.Cause().Claim("%s was acknowledged %d times and is there %d times at the end", verdict.Shorten(o.Input), times[o.Input], n)
+			return &changes[i],
+				tooFew.Cause().Claim("%s was acknowledged %d times and is there %d times at the end", verdict.Shorten(o.Input), times[o.Input], n)
 		} else if n > 0 {
 			continue
 		}

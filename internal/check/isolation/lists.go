@@ -223,8 +223,8 @@ func (l *lists) ownElsewhere(i int, a listAccess, v value) *Finding {
 
 // amid: a read ends in the middle of the appends of a transaction.
 func (l *lists) amid(i int, a listAccess, p *appended, v value) *Finding {
-	return wrong("G1b", intermediate.Cause(), []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s", l.words(i), l.keys.texts[a.key],
-		l.values.text(v), l.words(int(p.txn)))
+	return wrong("G1b", intermediate.Cause(), []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s",
+		l.words(i), l.keys.texts[a.key], l.values.text(v), l.words(int(p.txn)))
 }
 
 // orderly finds a longest list that no order of the appends explains.
@@ -615,7 +615,8 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 		}
 	}
 	p.number()
-	violated := *wrong("G-single", orderless.Cause(string(SnapshotIsolation)), nil, "no order of the appends that nobody read gives each transaction a snapshot")
+	violated := *wrong("G-single", orderless.Cause(string(SnapshotIsolation)), nil,
+		"no order of the appends that nobody read gives each transaction a snapshot")
 	cycle, done := p.saturate(b)
 	if cycle != nil {
 		return violated
@@ -693,7 +694,8 @@ func finish(f Finding, txns int, words func(txn int) string, cycle []step, say f
 		}
 		f.Steps = append(f.Steps, say(s, from, to))
 	}
-	f.Reason, f.Cause = fmt.Sprintf("%s: %d transactions each come before the next one, in a cycle", f.Anomaly, len(f.Txns)), cyclic.Cause(anomalyCode(f.Anomaly))
+	f.Reason, f.Cause = fmt.Sprintf("%s: %d transactions each come before the next one, in a cycle", f.Anomaly, len(f.Txns)),
+		cyclic.Cause(anomalyCode(f.Anomaly))
 	if len(f.Txns) == 1 {
 		f.Reason, f.Cause = f.Anomaly+": "+f.Steps[0], selfCyclic.Cause(anomalyCode(f.Anomaly), cycle[0].kind.String())
 	}
