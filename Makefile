@@ -18,8 +18,15 @@ TEST_TIMEOUT ?= 20m
 
 # The folder of the module live, where the go command finds its go.work.
 LIVE = $(GO) -C live
+# The folders of the modules whose tests and rules this file runs. Tests run those of other modules below them.
+MODULES = . live bench examples examples/inprocess/bank examples/inprocess/checkout examples/redis
+# Modules whose go.mod has nothing of Bloodhound, which their tests need: those take it from the checkout, by checkout.mod.
+APART = examples/quickstart examples/servers
+# each has the go command do something in every module, one after the other, and says how long each took: $(call each,vet,./...).
+each = $(foreach module,$(MODULES),$(call timed,$(1) $(2)) &&) $(foreach module,$(APART),$(call timed,$(1) -modfile=checkout.mod $(2)) &&) true
+timed = began=$$(date +%s) && $(GO) -C $(module) $(1) && echo "module $(module): $$(( $$(date +%s) - began )) s, go $(firstword $(1))"
 
-.PHONY: build test lint tidy soak bench bench-bugs release clean
+.PHONY: build test lint tidy soak bench contest bench-bugs release clean
 
 # Without cgo the programs are static, and no library of the machine is a part of a run.
 # The driver program, which runs inside worlds, is embedded. Its bytes depend on the source alone, not on the commit.
@@ -32,41 +39,45 @@ build: ## bin/bloodhound and bin/bloodhound-live
 	CGO_ENABLED=0 $(LIVE) build -ldflags "$(LDFLAGS)" -o ../bin/bloodhound-live ./cmd/bloodhound-live
 
 test: build ## all tests, a slice of the long ones; `make lint` vets
-	$(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./...
-	$(LIVE) test -vet=off -timeout $(TEST_TIMEOUT) ./...
+	@$(call each,test -vet=off -timeout $(TEST_TIMEOUT),./...)
 
 lint: ## formatting, vet on all systems, and the rules of internal/lint
 	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
-	$(GO) vet ./...
-	$(LIVE) vet ./...
-	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
-	GOOS=darwin GOARCH=arm64 $(LIVE) vet ./...
-	GOOS=linux GOARCH=arm64 $(GO) vet ./...
-	GOOS=linux GOARCH=arm64 $(LIVE) vet ./...
+	@$(call each,vet,./...)
+	@export GOOS=darwin GOARCH=arm64; $(call each,vet,./...)
+	@export GOOS=linux GOARCH=arm64; $(call each,vet,./...)
 	$(GO) test ./internal/lint
 
 # `go mod tidy` knows no workspace, so the root stands in for its release meanwhile.
-tidy: ## go.mod and go.sum of the root and of live
+tidy: ## go.mod and go.sum of all modules
 	$(GO) mod tidy
-	$(LIVE) mod edit -replace github.com/bloodhound-dst/bloodhound=..
-	GOWORK=off $(LIVE) mod tidy; code=$$?; $(LIVE) mod edit -dropreplace github.com/bloodhound-dst/bloodhound; exit $$code
+	$(GO) -C bench mod tidy
+	$(GO) -C examples mod tidy
+	for module in sdk/*/go.mod; do $(GO) -C $$(dirname $$module) mod tidy || exit; done
+	$(foreach module,$(APART),$(GO) -C $(module) mod tidy -modfile=checkout.mod &&) true
+	for module in live examples/inprocess/bank examples/inprocess/checkout examples/inprocess/raft; do \
+		$(GO) -C $$module mod edit -replace github.com/bloodhound-dst/bloodhound=$(CURDIR) || exit; \
+		GOWORK=off $(GO) -C $$module mod tidy; code=$$?; \
+		$(GO) -C $$module mod edit -dropreplace github.com/bloodhound-dst/bloodhound; [ $$code = 0 ] || exit $$code; \
+	done
 
 # BLOODHOUND_TLC_JAR=JAR has TLC check again what its recorded answers are for, 20,000 random specifications among others;
 # BLOODHOUND_TLC_MODELS=FOLDER names the models of TLC's own tests. Both are paths from the root of the file system.
 soak: build ## the whole matrix of the long tests
-	BLOODHOUND_SOAK=1 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) ./...
-	BLOODHOUND_SOAK=1 $(LIVE) test -count=1 -timeout $(SOAK_TIMEOUT) ./...
+	@export BLOODHOUND_SOAK=1; $(call each,test -count=1 -timeout $(SOAK_TIMEOUT),./...)
 
 bench: build ## the table of bench/RESULTS.md, measured on this machine
-	$(GO) run ./bench -write bench/RESULTS.md
+	$(GO) -C bench run . -write RESULTS.md
 	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check/histories ./internal/check/isolation
 
 # Runs read the program, so a journal goes on only with the same bytes at the same place.
-bench-bugs: ## how soon each strategy finds each bug that bench/bugs/list names: many hours; started again, it goes on
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o bin/contest ./bench/contest
+contest: ## bin/contest, which compares strategies, guides and builds: bench/CONTEST.md
+	CGO_ENABLED=0 $(GO) -C bench build -trimpath -buildvcs=false -o ../bin/contest ./contest
+
+bench-bugs: contest ## how soon each strategy finds each bug that bench/bugs/list names: many hours; started again, it goes on
 	bin/contest strategies $(BUGS) --journal $(BUGS_JOURNAL) $(if $(wildcard $(BUGS_JOURNAL)),--resume) --table $(BUGS_FLAGS)
 
-release: ## dist/: archives, packages and images of the commit, with checksums
+release: ## dist/: archives, packages and images of the commit, with checksums, and a proxy of its modules
 	$(GO) run ./release -o dist
 
 clean:

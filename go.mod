@@ -11,7 +11,6 @@ require (
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/gomodule/redigo v1.9.3
 	github.com/google/go-containerregistry v0.22.1
-	github.com/google/go-dap v0.12.0
 	github.com/google/nftables v0.3.0
 	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
 	github.com/jackc/pgx/v5 v5.12.0

@@ -25,11 +25,11 @@ func (b *bench) debug() ([]row, error) {
 	if err := installed("etcd"); err != nil {
 		return nil, err
 	}
-	back, err := b.back("bench/worlds/etcd-loaded.yaml")
+	back, err := b.back("worlds/etcd-loaded.yaml")
 	if err != nil {
 		return nil, err
 	}
-	steps, err := b.stepsBack("examples/quickstart/fixed.yaml", "main.(*Core).commitTo")
+	steps, err := b.stepsBack("../examples/quickstart/fixed.yaml", "main.(*Core).commitTo")
 	return append(back, steps), err
 }
 

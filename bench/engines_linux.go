@@ -42,7 +42,7 @@ func (b *bench) engines() ([]row, error) {
 type spent struct{ wall, cpu time.Duration }
 
 func (b *bench) spend(engine string, runs int) (spent, error) {
-	c := exec.Command(b.program, "explore", "examples/quickstart/fixed.yaml", "--engine", engine, "--workers", "1", "--seeds", fmt.Sprint(runs), "--json")
+	c := exec.Command(b.program, "explore", "../examples/quickstart/fixed.yaml", "--engine", engine, "--workers", "1", "--seeds", fmt.Sprint(runs), "--json")
 	var document struct{}
 	began := time.Now()
 	err := decode(c, &document)

@@ -30,7 +30,7 @@ func (b *bench) first(only string) error {
 		var lost [2]int
 		for seed := 1; seed <= firstSeeds; seed++ {
 			for k, flags := range [][]string{nil, {"--from-boot"}} {
-				took, made, found, err := b.hunt(filepath.Join("examples", name), seed, flags)
+				took, made, found, err := b.hunt(filepath.Join("..", "examples", name), seed, flags)
 				if err != nil {
 					return err
 				}

@@ -26,8 +26,8 @@ func (b *bench) forks() ([]row, error) {
 		until      engine.Until
 		aim        string
 	}{
-		{"etcd x3 under 20 operations/s", "bench/worlds/etcd-loaded.yaml", engine.Until{TimeNs: 20e9}, "30 ms, 10 MB"},
-		{"quickstart", "examples/quickstart/fixed.yaml", engine.Until{TimeNs: 2e9}, ""},
+		{"etcd x3 under 20 operations/s", "worlds/etcd-loaded.yaml", engine.Until{TimeNs: 20e9}, "30 ms, 10 MB"},
+		{"quickstart", "../examples/quickstart/fixed.yaml", engine.Until{TimeNs: 2e9}, ""},
 	} {
 		r, err := b.fork(f.path, f.until)
 		if err != nil {

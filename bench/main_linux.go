@@ -69,9 +69,9 @@ func run(write, only string, where, first bool) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{program: filepath.Join(dir, "bloodhound"), dir: dir, loop: filepath.Join(dir, "loop"), kv: filepath.Join(dir, "kv")}
-	for program, source := range map[string]string{b.program: "./cmd/bloodhound", b.loop: "./bench/worlds/loop", b.kv: "./examples/quickstart/kv"} {
-		if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", program, source).CombinedOutput(); err != nil {
-			return fmt.Errorf("go build %s (run it from the root of the project): %w\n%s", source, err, out)
+	for program, source := range map[string]string{b.program: "../cmd/bloodhound", b.loop: "worlds/loop", b.kv: "../examples/quickstart/kv"} {
+		if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "-C", source, "build", "-o", program, ".").CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s (run it in the folder bench): %w\n%s", source, err, out)
 		}
 	}
 	if where {

@@ -16,11 +16,11 @@ import (
 
 // quickstart runs tapes of the repaired store, one world at a time: of a world without faults, and of the example's.
 func (b *bench) quickstart() ([]row, error) {
-	least, err := b.campaign("bench/worlds/hundred.yaml", "quickstart: three nodes, a driver, 100 operations, nothing else")
+	least, err := b.campaign("worlds/hundred.yaml", "quickstart: three nodes, a driver, 100 operations, nothing else")
 	if err != nil {
 		return nil, err
 	}
-	whole, err := b.campaign("examples/quickstart/fixed.yaml", "the same with faults, probes and 2.5 s to settle (`examples/quickstart/fixed.yaml`)")
+	whole, err := b.campaign("../examples/quickstart/fixed.yaml", "the same with faults, probes and 2.5 s to settle (`examples/quickstart/fixed.yaml`)")
 	return []row{least, whole}, err
 }
 
@@ -48,7 +48,7 @@ func (b *bench) failover() ([]row, error) {
 	if err := installed("redis-server", "redis-sentinel"); err != nil {
 		return nil, err
 	}
-	p, err := b.pass("examples/redis-failover/bloodhound.yaml", engine.Until{TimeNs: 8e9})
+	p, err := b.pass("../examples/redis-failover/bloodhound.yaml", engine.Until{TimeNs: 8e9})
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +65,11 @@ func (b *bench) etcd() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	boot, err := b.pass("bench/worlds/etcd.yaml", leader)
+	boot, err := b.pass("worlds/etcd.yaml", leader)
 	if err != nil {
 		return nil, err
 	}
-	load, err := b.pass("bench/worlds/etcd-loaded.yaml", engine.Until{TimeNs: leader.TimeNs + 60e9})
+	load, err := b.pass("worlds/etcd-loaded.yaml", engine.Until{TimeNs: leader.TimeNs + 60e9})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (b *bench) idle() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{})
+	_, w, err := b.boot("worlds/etcd.yaml", engine.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (b *bench) idle() ([]row, error) {
 func (b *bench) leader() (engine.Until, error) {
 	const stepNs = 10e6
 	elected := false
-	_, w, err := b.boot("bench/worlds/etcd.yaml",
+	_, w, err := b.boot("worlds/etcd.yaml",
 		engine.Options{Log: func(l record.LogLine) { elected = elected || strings.Contains(l.Text, "elected leader") }})
 	if err != nil {
 		return engine.Until{}, err
@@ -168,7 +168,7 @@ func (b *bench) pass(path string, until engine.Until) (*passed, error) {
 
 // loaded runs five virtual minutes of a cluster with a client and faults.
 func (b *bench) loaded() ([]row, error) {
-	r, err := b.run("bench/worlds/loaded.yaml")
+	r, err := b.run("worlds/loaded.yaml")
 	if err != nil {
 		return nil, err
 	}

@@ -17,16 +17,16 @@ func (b *bench) sdk() ([]row, error) {
 	const count = 5
 	var rows []row
 	for _, p := range []struct{ folder, what, detail string }{
-		{"sdk", "a point of `sdk`", "after Quiet %.2f us; where five faults are drawn and none happens %.2f us"},
-		{"sdk/sqlfault", "a statement through `sdk/sqlfault`, faults off", "of a driver that does nothing"},
-		{"sdk/httpfault", "a request through `sdk/httpfault`, faults off", "to a transport that does nothing"},
-		{"sdk/grpcfault", "a call through `sdk/grpcfault`, faults off", "to an invoker that does nothing"},
-		{"sdk/redisfault", "a command through `sdk/redisfault`, faults off", "to a client that does nothing"},
-		{"sdk/sqlcount", "a statement through `sdk/sqlcount`", "of a driver that does nothing"},
-		{"sdk/httpcount", "a request through `sdk/httpcount`", "to a transport that does nothing"},
-		{"sdk/grpcfault/grpccount", "a call through `sdk/grpcfault/grpccount`", "to an invoker that does nothing"},
-		{"sdk/redisfault/rediscount", "a command through `sdk/redisfault/rediscount`", "to a client that does nothing"},
-		{"sdk/machinefault", "a write through `sdk/machinefault`, faults off", "of 100 bytes to a file"},
+		{"../sdk", "a point of `sdk`", "after Quiet %.2f us; where five faults are drawn and none happens %.2f us"},
+		{"../sdk/sqlfault", "a statement through `sdk/sqlfault`, faults off", "of a driver that does nothing"},
+		{"../sdk/httpfault", "a request through `sdk/httpfault`, faults off", "to a transport that does nothing"},
+		{"../sdk/grpcfault", "a call through `sdk/grpcfault`, faults off", "to an invoker that does nothing"},
+		{"../sdk/redisfault", "a command through `sdk/redisfault`, faults off", "to a client that does nothing"},
+		{"../sdk/sqlcount", "a statement through `sdk/sqlcount`", "of a driver that does nothing"},
+		{"../sdk/httpcount", "a request through `sdk/httpcount`", "to a transport that does nothing"},
+		{"../sdk/grpcfault/grpccount", "a call through `sdk/grpcfault/grpccount`", "to an invoker that does nothing"},
+		{"../sdk/redisfault/rediscount", "a command through `sdk/redisfault/rediscount`", "to a client that does nothing"},
+		{"../sdk/machinefault", "a write through `sdk/machinefault`, faults off", "of 100 bytes to a file"},
 	} {
 		cmd := exec.Command("go", "test", "-run", "^$", "-bench", "Off", "-count", strconv.Itoa(count), ".")
 		cmd.Dir = p.folder
@@ -48,7 +48,7 @@ func (b *bench) sdk() ([]row, error) {
 			}
 			return slices.Min(took[name]), nil
 		}
-		if p.folder == "sdk" {
+		if p.folder == "../sdk" {
 			off, err := fastest("off")
 			if err != nil {
 				return nil, err

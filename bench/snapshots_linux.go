@@ -25,9 +25,9 @@ func (b *bench) snapshots() ([]row, error) {
 	}
 	var rows []row
 	for _, world := range []struct{ name, path, program, aim string }{
-		{"quickstart, fixed", "examples/quickstart/fixed.yaml", "go", "15 runs/s, 3 x"},
-		{"redis-failover", "examples/redis-failover/bloodhound.yaml", "redis-server", "3 x"},
-		{"etcd x3 under 20 operations/s", "bench/worlds/etcd-loaded.yaml", "etcd", "3 x"},
+		{"quickstart, fixed", "../examples/quickstart/fixed.yaml", "go", "15 runs/s, 3 x"},
+		{"redis-failover", "../examples/redis-failover/bloodhound.yaml", "redis-server", "3 x"},
+		{"etcd x3 under 20 operations/s", "worlds/etcd-loaded.yaml", "etcd", "3 x"},
 	} {
 		if _, err := exec.LookPath(world.program); err != nil {
 			continue

@@ -17,7 +17,7 @@ import (
 // switches compares the CPU time of runs in which blocks are watched with that of runs of the same tapes without, in turn.
 func (b *bench) switches() ([]row, error) {
 	const tapes, blocks, ratePPM = 15, 64, 40_000
-	loaded, err := config.Load(config.Options{Path: "examples/quickstart/fixed.yaml"})
+	loaded, err := config.Load(config.Options{Path: "../examples/quickstart/fixed.yaml"})
 	if err != nil {
 		return nil, err
 	}

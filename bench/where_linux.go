@@ -34,9 +34,9 @@ func (b *bench) where(only string) error {
 		runs                int
 		until               int64
 	}{
-		{"quickstart", "examples/quickstart/fixed.yaml", "go", 20, 0},
-		{"redis-failover", "examples/redis-failover/bloodhound.yaml", "redis-server", 4, 0},
-		{"etcd, 3 virtual seconds", "bench/worlds/etcd.yaml", "etcd", 20, 3e9},
+		{"quickstart", "../examples/quickstart/fixed.yaml", "go", 20, 0},
+		{"redis-failover", "../examples/redis-failover/bloodhound.yaml", "redis-server", 4, 0},
+		{"etcd, 3 virtual seconds", "worlds/etcd.yaml", "etcd", 20, 3e9},
 	} {
 		if _, err := exec.LookPath(c.program); err != nil || !strings.Contains(c.name, only) {
 			continue

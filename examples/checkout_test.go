@@ -16,11 +16,11 @@ func TestCheckoutInWorlds(t *testing.T) {
 	}
 	needs.Program(t, "pg_ctlcluster")
 	program := bloodhound(t)
-	out, code := call(t, program, "explore", "checkout", "--seeds", "20")
+	out, code := call(t, program, "explore", "inprocess/checkout", "--seeds", "20")
 	if code != violated || !bytes.Contains(out, []byte("Always: TestShopInWorld holds")) || !regexp.MustCompile(`faults +\d+ -> 1\n`).Match(out) {
 		t.Errorf("the shop without keys: exit code %d\n%s", code, out)
 	}
-	if out, code := call(t, program, "explore", "checkout/fixed.yaml", "--seeds", "5"); code != 0 {
+	if out, code := call(t, program, "explore", "inprocess/checkout/fixed.yaml", "--seeds", "5"); code != 0 {
 		t.Errorf("the shop with keys: exit code %d\n%s", code, out)
 	}
 }

@@ -24,8 +24,8 @@ func TestDedupBackup(t *testing.T) {
 		soak   bool // too long for every commit
 		breaks []string
 	}{
-		{"dedup-backup", false, []string{"restores", "nothing-leaks"}},
-		{"dedup-backup/step4.yaml", true, []string{"restores"}},
+		{"servers/dedup-backup", false, []string{"restores", "nothing-leaks"}},
+		{"servers/dedup-backup/step4.yaml", true, []string{"restores"}},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			if c.soak && os.Getenv("BLOODHOUND_SOAK") == "" {

@@ -18,7 +18,7 @@ simulation: {max_time: 120s}
 nodes:
   n:
     count: 3
-    build: {command: go build -C %[1]s -o %[2]s/kv ./quickstart/kv, environment: {CGO_ENABLED: 0}}
+    build: {command: go build -C %[1]s/quickstart -o %[2]s/kv ./kv, environment: {CGO_ENABLED: 0}}
     command: ./kv serve -id {{.Name}} -peers {{.Nodes.Each "{}={}:9090"}} -data /data/kv.log -ack-by entry
 workload:
   driver: http

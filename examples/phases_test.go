@@ -26,11 +26,11 @@ simulation: {max_time: 60s}
 nodes:
   n:
     count: 3
-    build: {command: go build -C %[1]s -o %[2]s/kv ./quickstart/kv, environment: {CGO_ENABLED: 0}}
+    build: {command: go build -C %[1]s/quickstart -o %[2]s/kv ./kv, environment: {CGO_ENABLED: 0}}
     command: ./kv serve -id {{.Name}} -peers {{.Nodes.Each "{}={}:9090"}} -data /data/kv.log -ack-by entry
   load:
     role: client
-    build: {command: go build -C %[1]s -o %[2]s/drive ./driver, environment: {CGO_ENABLED: 0}}
+    build: {command: go build -C %[1]s/servers -o %[2]s/drive ./driver, environment: {CGO_ENABLED: 0}}
 workload:
   driver: command
   node: load

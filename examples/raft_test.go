@@ -6,11 +6,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
-// examples/raft is a module of its own, so that the product does not depend on the library that it runs.
+// examples/inprocess/raft is a module of its own, so that the product does not depend on the library that it runs.
 func TestRaftInAWorld(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a module of its own: cd examples/raft && go test ./...")
+		t.Skip("a module of its own: cd examples/inprocess/raft && go test ./...")
 	}
 	t.Parallel()
-	needs.Module(t, "raft", []string{"vet", "./..."}, []string{"test", "-short", "./..."})
+	needs.Module(t, "inprocess/raft", []string{"vet", "./..."}, []string{"test", "-short", "./..."})
 }

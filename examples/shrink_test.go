@@ -28,15 +28,15 @@ func TestSmallestRuns(t *testing.T) {
 	}{
 		{"quickstart", false, "", nil},
 		{"python-driver", true, "python3", nil},
-		{"message-queue", true, "", nil},
-		{"cache-cluster", true, "", nil},
+		{"servers/message-queue", true, "", nil},
+		{"servers/cache-cluster", true, "", nil},
 		{"redis", true, "redis-server", nil},
-		{"distributed-kv", true, "", nil},
-		{"crdt", true, "", nil},
+		{"servers/distributed-kv", true, "", nil},
+		{"servers/crdt", true, "", nil},
 		{"redis-failover", true, "redis-sentinel", nil},
 		{"etcd/mutants/serializable-reads.yaml", true, "etcd", nil},
-		{"dedup-backup", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},
-		{"dedup-backup/step4.yaml", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},
+		{"servers/dedup-backup", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},
+		{"servers/dedup-backup/step4.yaml", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},
 		{"etcd-agreement", true, "", nil},
 	} {
 		t.Run(c.path, func(t *testing.T) {

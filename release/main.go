@@ -1,5 +1,6 @@
 // Command release makes what a release of Bloodhound consists of, from the commit that is checked out: an archive for each
-// system, packages for Debian, container images, a list of what each program was built from, and checksums.
+// system, packages for Debian, container images, a list of what each program was built from, and checksums; and a proxy of
+// its Go modules, in files.
 //
 // Two releases of one commit by one version of Go are equal, byte for byte, wherever they are made: no file has a path, a user or a time of the machine. The
 // time of all files is that of the commit, or SOURCE_DATE_EPOCH in seconds since 1970 (reproducible-builds.org/specs/source-date-epoch).
@@ -55,6 +56,9 @@ func run(out, only string) error {
 	}
 	if len(made) == 0 {
 		return fmt.Errorf("%q is no target; they are %v", only, targets)
+	}
+	if err := src.writeProxy(filepath.Join(out, proxyFolder), released); err != nil {
+		return err
 	}
 	sums, err := checksums(out, made)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -384,13 +385,6 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// member is a file of the project (modzip.File).
-type member string
-
-func (f member) Path() string                 { return string(f) }
-func (f member) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join("..", string(f))) }
-func (f member) Open() (io.ReadCloser, error) { return os.Open(filepath.Join("..", string(f))) }
-
 // committed lists the files of the project without those that builds and runs make.
 func committed(t *testing.T) (list []modzip.File) {
 	made := []string{".git", ".bloodhound", "bin", "dist"} // see .gitignore
@@ -402,7 +396,7 @@ func committed(t *testing.T) (list []modzip.File) {
 			return filepath.SkipDir
 		case d.Type().IsRegular():
 			name, _ := filepath.Rel("..", path)
-			list = append(list, member(filepath.ToSlash(name)))
+			list = append(list, member{"..", filepath.ToSlash(name)})
 		}
 		return nil
 	})
@@ -412,8 +406,23 @@ func committed(t *testing.T) (list []modzip.File) {
 	return list
 }
 
-// `go install MODULE@latest` refuses replacements, and files that no module may have. The module live requires the release of the root that
-// live/go.work replaces, and so do all modules that use it.
+// A module that users could import is released, or lies where modules are kept for this checkout alone.
+func TestModulesAreReleased(t *testing.T) {
+	for _, file := range committed(t) {
+		folder, name := path.Split(file.Path())
+		folder = path.Clean(folder)
+		if name != "go.mod" || slices.Contains(released, folder) {
+			continue
+		}
+		kept := func(top string) bool { return strings.HasPrefix(file.Path(), top+"/") }
+		if !kept("bench") && !kept("examples") && !strings.Contains(file.Path(), "/testdata/") {
+			t.Errorf("%s is a module that no release has: enter its folder in released, or move it below bench or examples", file.Path())
+		}
+	}
+}
+
+// `go install MODULE@latest` refuses replacements, and files that no module may have. All modules require the same release of the root, and
+// workspaces replace it.
 func TestModule(t *testing.T) {
 	var version string
 	for _, name := range []string{"../go.mod", "../live/go.mod"} {
@@ -430,36 +439,63 @@ func TestModule(t *testing.T) {
 	if !semver.IsValid(version) {
 		t.Fatalf("live/go.mod requires %q of the root", version)
 	}
-	text, err := os.ReadFile("../live/go.work")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w, err := modfile.ParseWork("go.work", text, nil); err != nil || len(w.Replace) != 1 || w.Replace[0].Old.Version != version {
-		t.Errorf("live/go.work does not replace %s %s, which live/go.mod requires: %v", modulePath, version, err)
-	}
 	files := committed(t)
 	checked, err := modzip.CheckFiles(files)
 	if err != nil || checked.SizeError != nil || len(checked.Invalid) > 0 {
 		t.Errorf("%v, %v, %v", err, checked.SizeError, checked.Invalid)
 	}
-	users := 0
+	modules, workspaces := 0, 0
 	for _, file := range files {
-		if path.Base(file.Path()) != "go.mod" {
-			continue
-		}
-		f := modOf(t, filepath.Join("..", file.Path()))
-		uses := slices.ContainsFunc(f.Require, func(r *modfile.Require) bool { return r.Mod.Path == livePath })
-		for _, r := range f.Require {
-			if uses && r.Mod.Path == modulePath {
-				users++
-				if r.Mod.Version != version {
-					t.Errorf("%s requires %s of the root, and live requires %s", file.Path(), r.Mod.Version, version)
+		name := filepath.Join("..", file.Path())
+		switch path.Base(file.Path()) {
+		case "go.work":
+			workspaces++
+			if replaced := replacedIn(t, name); replaced != version {
+				t.Errorf("%s replaces %q of the root, and live/go.mod requires %s", file.Path(), replaced, version)
+			}
+		case "go.mod":
+			f := modOf(t, name)
+			inner := strings.Contains(file.Path(), "/testdata/") && requirement(f, livePath) == ""
+			if v := requirement(f, modulePath); v != "" && !inner {
+				modules++
+				if v != version {
+					t.Errorf("%s requires %s of the root, and live requires %s", file.Path(), v, version)
 				}
+			}
+			if v := requirement(f, livePath); v != "" && v != version {
+				t.Errorf("%s requires %s of live, and live requires %s of the root", file.Path(), v, version)
 			}
 		}
 	}
-	if users == 0 {
-		t.Error("no module uses live")
+	if modules < 10 || workspaces != 2 {
+		t.Errorf("only %d modules require the root, in %d workspaces", modules, workspaces)
+	}
+}
+
+// replacedIn is the version of the root that a workspace replaces.
+func replacedIn(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := modfile.ParseWork(name, text, nil)
+	if err != nil || len(w.Replace) != 1 || w.Replace[0].Old.Path != modulePath {
+		t.Errorf("%s does not replace the root alone: %v", name, err)
+		return ""
+	}
+	return w.Replace[0].Old.Version
+}
+
+// A module is released after those that it requires.
+func TestOrderOfReleases(t *testing.T) {
+	for i, folder := range released {
+		for _, r := range modOf(t, filepath.Join("..", folder, "go.mod")).Require {
+			own, ok := strings.CutPrefix(r.Mod.Path+"/", modulePath+"/")
+			if before := cmp.Or(strings.TrimSuffix(own, "/"), "."); ok && !slices.Contains(released[:i], before) {
+				t.Errorf("%s requires %s, which is not released before it", modulePathIn(folder), r.Mod.Path)
+			}
+		}
 	}
 }
 

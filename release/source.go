@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
@@ -90,23 +89,19 @@ func versionOf(exact, last, commit string, at time.Time) string {
 	return module.PseudoVersion(cmp.Or(semver.Major(last), "v0"), last, at, commit[:12])
 }
 
-// requiresItself is an error if a release has a tag and the module live requires another one of the root: `go install` would build what this
-// commit does not have.
+// requiresItself is an error if a release has a tag and one of its modules requires another release of the root: the go command would build
+// what this commit does not have.
 func (s *source) requiresItself() error {
 	if module.IsPseudoVersion(s.version) {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(s.root, "live", "go.mod"))
-	if err != nil {
-		return err
-	}
-	f, err := modfile.Parse("live/go.mod", text, nil)
-	if err != nil {
-		return err
-	}
-	for _, r := range f.Require {
-		if r.Mod.Path == modulePath && r.Mod.Version != s.version {
-			return fmt.Errorf("live/go.mod requires %s of %s, and not %s; CONTRIBUTING.md has the steps of a release", r.Mod.Version, modulePath, s.version)
+	for _, folder := range released[1:] {
+		f, err := s.readMod(folder)
+		if err != nil {
+			return err
+		}
+		if v := requirement(f, modulePath); v != s.version {
+			return fmt.Errorf("%s/go.mod requires %s of %s, and not %s; CONTRIBUTING.md has the steps of a release", folder, v, modulePath, s.version)
 		}
 	}
 	return nil
@@ -136,9 +131,13 @@ func (s *source) build(t target, pkg string, flags ...string) ([]byte, error) {
 	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Dir = s.root
 	workspace := "off"
-	if within, live := strings.CutPrefix(pkg, "./live/"); live { // a module of its own, which takes the root from this commit
-		cmd.Dir = filepath.Join(s.root, "live")
-		cmd.Args[len(cmd.Args)-1] = "./" + within
+	for _, module := range []string{"live", "examples/quickstart"} { // modules of their own
+		if within, ok := strings.CutPrefix(pkg, "./"+module+"/"); ok {
+			cmd.Dir = filepath.Join(s.root, module)
+			cmd.Args[len(cmd.Args)-1] = "./" + within
+		}
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "go.work")); err == nil { // live takes the root from this commit
 		workspace = filepath.Join(cmd.Dir, "go.work")
 	}
 	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.

@@ -15,9 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/mod/module"
-	modzip "golang.org/x/mod/zip"
-
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
@@ -191,48 +188,95 @@ func inWorld(t *testing.T, program, image, says string) {
 	}
 }
 
-// serve puts a module into the folder of a proxy.
-func serve(t *testing.T, proxy string, m module.Version, from string) {
+// releaseOf is the version that the modules require of each other.
+func releaseOf(t *testing.T, src *source) string {
 	t.Helper()
-	dir := filepath.Join(proxy, m.Path, "@v")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	mod, err := os.ReadFile(filepath.Join(from, "go.mod"))
+	live, err := src.readMod("live")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"list": m.Version + "\n", m.Version + ".info": `{"Version":"` + m.Version + `"}`, m.Version + ".mod": string(mod)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+	return requirement(live, modulePath)
+}
+
+// proxied are the variables by which the go command takes modules from the proxy in a folder, and those of others from this machine's
+// cache where it has them. They were verified by go.sum when they came, so no database of sums is asked. Nothing is added to that cache.
+func proxied(t *testing.T, dir string) []string {
+	t.Helper()
+	src := &source{root: ".."}
+	cache, err := goEnv(src, "GOMODCACHE")
+	others, err2 := goEnv(src, "GOPROXY")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"GOPROXY=file://" + filepath.Join(dir, proxyFolder) + ",file://" + filepath.Join(cache, "cache", "download") + "," + others,
+		"GOSUMDB=off", "GONOPROXY=none", "GOFLAGS=-modcacherw -trimpath", "GOWORK=off", "GOMODCACHE=" + filepath.Join(dir, "modules"), "CGO_ENABLED=0"}
+}
+
+// usable are the packages of each released module that a program imports in TestReleasesInOrder.
+var usable = map[string][]string{
+	".":              {"/check", "/history", "/sim", "/sdk", "/tla"},
+	"live":           {""},
+	"sdk/grpcfault":  {"", "/grpccount"},
+	"sdk/redisfault": {"", "/rediscount"},
+}
+
+// A new module can use each module once it is released and those before it in the order of releases, and no other. When all are released,
+// copied folders of examples are built.
+func TestReleasesInOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds packages")
+	}
+	if _, err := git("..", "rev-parse", "HEAD"); err != nil {
+		t.Skip("the files of a release are those of git, which has none here")
+	}
+	dir := t.TempDir()
+	src := &source{root: ".."}
+	// Sums of a release cannot be in go.sum before there is one.
+	version, env := releaseOf(t, src), append(proxied(t, dir), "GOFLAGS=-modcacherw -trimpath -mod=mod")
+	for _, folder := range released {
+		if len(usable[folder]) == 0 {
+			t.Fatalf("usable has no packages of %s, so nothing would be built", folder)
+		}
+		if err := src.writeProxy(filepath.Join(dir, proxyFolder), []string{folder}); err != nil {
 			t.Fatal(err)
 		}
+		user := filepath.Join(dir, "user", folder)
+		if err := os.MkdirAll(user, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		call(t, user, env, succeeds, "go", "mod", "init", "example.com/user")
+		call(t, user, env, succeeds, "go", "mod", "edit", "-require="+modulePathIn(folder)+"@"+version)
+		build := []string{"build"}
+		for _, room := range usable[folder] {
+			build = append(build, modulePathIn(folder)+room)
+		}
+		call(t, user, env, succeeds, "go", build...)
 	}
-	zip, err := os.Create(filepath.Join(dir, m.Version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(modzip.CreateFromDir(zip, m, from), zip.Close()); err != nil {
-		t.Fatal(err)
+	for name, command := range map[string][]string{
+		"inprocess/bank": {"test", "-run", "^TestBank$", ".", "-sim.runs=10"},
+		"quickstart":     {"build", "-o", filepath.Join(dir, "kv"), "./kv"},
+		"servers":        {"build", "./..."},
+	} {
+		copied := filepath.Join(dir, name)
+		if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "examples", name))); err != nil {
+			t.Fatal(err)
+		}
+		call(t, copied, env, succeeds, "go", command...)
 	}
 }
 
 // `go install MODULE@latest` of a proxy that has this commit.
 func TestGoInstall(t *testing.T) {
 	soak(t)
-	const version = "v0.1.0"
 	dir := t.TempDir()
 	tree := filepath.Join(dir, "tree")
 	call(t, ".", nil, succeeds, "git", "clone", "-q", "..", tree)
-	serve(t, filepath.Join(dir, "proxy"), module.Version{Path: modulePath, Version: version}, tree)
-	serve(t, filepath.Join(dir, "proxy"), module.Version{Path: livePath, Version: version}, filepath.Join(tree, "live"))
-	cache, err := goEnv(&source{root: ".."}, "GOMODCACHE")
-	if err != nil {
+	src := &source{root: tree}
+	if err := src.writeProxy(filepath.Join(dir, "proxy"), released); err != nil {
 		t.Fatal(err)
 	}
-	// The modules in the cache were verified by go.sum when they came, so no database of sums is asked.
-	env := []string{"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + filepath.Join(cache, "cache", "download"),
-		"GOSUMDB=off", "GONOPROXY=none", "GOFLAGS=-modcacherw -trimpath",
-		"GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"), "CGO_ENABLED=0"}
+	version := releaseOf(t, src)
+	env := append(proxied(t, dir), "GOBIN="+filepath.Join(dir, "bin"))
 	call(t, dir, env, succeeds, "go", "install", modulePath+"/cmd/bloodhound@latest")
 	call(t, dir, env, succeeds, "go", "install", livePath+"/cmd/bloodhound-live@latest")
 	installed := filepath.Join(dir, "bin", "bloodhound")

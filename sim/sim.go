@@ -13,7 +13,7 @@
 // not show whether the properties hold, such as when no operation succeeded, if two runs of one tape differ, and if
 // goroutines ran outside the world.
 //
-// docs/reference/inproc.md is the manual; examples/bank is a larger example.
+// docs/reference/inproc.md is the manual; examples/inprocess/bank is a larger example.
 package sim
 
 import (
@@ -41,7 +41,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/subject"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
@@ -334,8 +334,8 @@ func (c Campaign) run(ctx context.Context, name string, describe func(*inproc.Wo
 	}
 	s.schedules = inprocess.SchedulesOf(ctx)
 	defer s.stages.close()
-	if dir := os.Getenv(trial.OrderFolder); dir != "" {
-		return s.trial(ctx, dir)
+	if own := subject.CampaignOf(ctx); own != nil {
+		return s.replaced(ctx, own)
 	}
 	return s.campaign(ctx)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/bloodhound-dst/bloodhound/internal/cli"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -20,7 +20,7 @@ import (
 // The scripts run the program on the fake engine; its worker processes are this program again.
 func TestMain(m *testing.M) {
 	program := func() {
-		cli.UseEngine(func(*world.Spec) (engine.Engine, error) { return enginetest.New(), nil })
+		project.EngineFor = func(*world.Spec) (engine.Engine, error) { return enginetest.New(), nil }
 		os.Exit(start(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	testscript.Main(m, map[string]func(){"contest": program})

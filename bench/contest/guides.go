@@ -22,12 +22,12 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
 	"github.com/bloodhound-dst/bloodhound/bench/contest/targets"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/cli"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/group"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -82,7 +82,7 @@ type guidesDocument struct {
 // target is a program or a project that is ready for trials.
 type target struct {
 	targets.Target
-	project *cli.Subject // nil: a program
+	project *subject // nil: a program
 	program string
 	dir     string // where it runs: the folder of its package
 	files   map[string]string
@@ -108,7 +108,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer work.close()
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Strategies: slices.Clone(g.Strategies),
+	s := comparison.Settings{Bloodhound: program.Version(), Machine: program.System(), Strategies: slices.Clone(g.Strategies),
 		Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
 	targets := map[string]*target{}
 	built := builds{dir: work.dir, made: map[string]*target{}}
@@ -118,7 +118,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 			return err
 		}
 		if t.project != nil {
-			defer t.project.Close()
+			defer t.project.close()
 		}
 		targets[t.Name] = t
 		own := t.Strategies
@@ -129,7 +129,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 			if t.project == nil {
 				break
 			}
-			if _, err := t.project.Campaign(name, g.Seed); err != nil {
+			if _, err := t.project.campaign(name, g.Seed); err != nil {
 				return fmt.Errorf("target %s: %w", t.Name, err)
 			}
 		}
@@ -155,8 +155,8 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		}
 		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
-	doc := guidesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
-		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done),
+	doc := guidesDocument{Bloodhound: program.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done),
+		Reached: comparison.Reached(&s, j.Done), Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done),
 		Guides: comparison.Guides(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
 	comparison.Correct(doc.Rows, doc.Reached, doc.Differences)
 	doc.Rarity = comparison.ByRarity(&s, doc.Rows)
@@ -224,11 +224,11 @@ func (b *guidesContest) ready(ctx context.Context, built *builds, g *targets.Tar
 	if b.asJSON {
 		notes = io.Discard
 	}
-	p, err := cli.OpenSubject(ctx, notes, g.Project, b.journal, seed)
+	p, err := openSubject(ctx, notes, g.Project, b.journal, seed)
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", g.Name, err)
 	}
-	return &target{Target: *g, project: p, files: p.Files()}, nil
+	return &target{Target: *g, project: p, files: p.within()}, nil
 }
 
 // campaign makes a trial of a project. A search that looks at neither the model nor blocks does not pay for them, unless they are measured.
@@ -237,20 +237,20 @@ func (t *target) campaign(ctx context.Context, s *comparison.Settings, order tri
 	if err != nil {
 		return order, false, err
 	}
-	c, err := t.project.Campaign(order.Strategy, order.Seed)
+	c, err := t.project.campaign(order.Strategy, order.Seed)
 	if err != nil {
 		return order, false, fmt.Errorf("target %s: %w", t.Name, err)
 	}
 	if !t.Correct && !plan.WatchesModel() {
-		t.project.Unguide(c)
+		t.project.unguide(c)
 	}
 	if plan.WatchesBlocks() || t.Correct && t.Blocks {
-		t.project.CountBlocks(c)
+		t.project.countBlocks(c)
 	}
 	c.Runs, c.Timeout = s.Runs, time.Duration(s.TimeoutNs)
 	done, complete = trial.OfProject(ctx, c, order, t.Correct)
 	if complete {
-		err = t.project.Changed()
+		err = t.project.changed()
 	}
 	return done, complete, err
 }
@@ -259,7 +259,7 @@ func (t *target) campaign(ctx context.Context, s *comparison.Settings, order tri
 func (t *target) digest() string {
 	world := ""
 	if t.project != nil {
-		world = t.project.Digest()
+		world = t.project.digest()
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %s %v", t.Args, t.Correct, world, t.Blocks))
 	return hex.EncodeToString(sum[:8])
@@ -300,7 +300,7 @@ func (b *builds) target(ctx context.Context, g *targets.Target, note func(string
 	}
 	words := strings.Split(where, "\t")
 	if len(words) != 3 || words[2] != "main" {
-		return nil, fmt.Errorf("target %s: %s is no program but %s; name a main package that makes a campaign by sim.Campaign.Run",
+		return nil, fmt.Errorf("target %s: %s is no program but %s; name a main package that makes a campaign by sim.Campaign.Run under trial.Context",
 			g.Name, g.Package, strings.Join(words, " "))
 	}
 	t.dir, t.program = words[0], filepath.Join(own, "program")
@@ -352,7 +352,7 @@ func tool(ctx context.Context, g *targets.Target, dir string, command ...string)
 	c.Stdout, c.Stderr = &out, &complained
 	err = group.Run(c)
 	if ctx.Err() != nil {
-		return "", "", cli.Exit(check.ExitUnknown, errors.New("interrupted"))
+		return "", "", withCode(check.ExitUnknown, errors.New("interrupted"))
 	}
 	if out.err != nil {
 		err = out.err
@@ -427,7 +427,7 @@ func (t *target) trial(ctx context.Context, s *comparison.Settings, order trial.
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && within.Err() != nil:
 		order.CutOff, order.WallNs, order.Hung = true, time.Since(began).Nanoseconds(),
-			"the program had not begun its campaign; it calls sim.Campaign.Run too late, or never"
+			"the program had not begun its campaign; it calls sim.Campaign.Run under trial.Context too late, or never"
 		if trial.Begun(dir) {
 			order.Hung = fmt.Sprintf("the program had not ended its campaign %s after the timeout", trial.Overtime)
 		}
@@ -441,7 +441,7 @@ func (t *target) trial(ctx context.Context, s *comparison.Settings, order trial.
 	case err != nil:
 		return order, false, err
 	case a.Error != "":
-		return order, false, cli.Exit(check.ExitUsage, fmt.Errorf("target %s with %s: %s", t.Name, order.Strategy, a.Error))
+		return order, false, withCode(check.ExitUsage, fmt.Errorf("target %s with %s: %s", t.Name, order.Strategy, a.Error))
 	}
 	a.Trial.Bug = order.Bug
 	return a.Trial, true, nil
@@ -450,7 +450,7 @@ func (t *target) trial(ctx context.Context, s *comparison.Settings, order trial.
 // endOf is how a program has ended.
 func endOf(ran error) string {
 	if ran == nil {
-		return "it ended with exit status 0, and has not called sim.Campaign.Run"
+		return "it ended with exit status 0, and has not called sim.Campaign.Run under trial.Context"
 	}
 	return ran.Error()
 }

@@ -213,7 +213,7 @@ func TestGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 		says []string
 	}{
 		{"misspells", check.ExitUnknown, []string{"**2 trials say nothing, and are not counted:**",
-			`seed 1: it says nothing: Step("Upp") at `, "testdata/mistaken/main.go:29: there is no operator Upp"}},
+			`seed 1: it says nothing: Step("Upp") at `, "testdata/mistaken/main.go:30: there is no operator Upp"}},
 		{"ignores", check.ExitUnknown, []string{"**2 trials found nothing, and could not judge all of their runs",
 			"and that is not known: conforms: unknown in 20 of 20 runs: ",
 			"no event of the run was mapped to a step of the model", "| ignores | random | 0 of 1 [0-98 %], 1 unknown |"}},
@@ -265,14 +265,14 @@ func TestMistakesOfGuides(t *testing.T) {
 		"flags of go": {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") +
 			", prepare: [echo, '-overlay=nothing']}", "random", "open nothing", check.ExitUsage},
 		"a guide": {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
-		"no counters": {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}",
+		"no counters": {"{name: a, package: " + filepath.Join(here, "../strategies/two-phase-commit/hunt") + "}",
 			"'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
 		"nothing covered": {"{name: a, package: " + filepath.Join(here, "testdata/hang") + ", cover: [nosuch/...]}", "random",
 			"target a: cover: nosuch/... is no package that the program is built of", check.ExitUsage},
-		"a wrong flag": {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") +
+		"a wrong flag": {"{name: a, package: " + filepath.Join(here, "../strategies/two-phase-commit/hunt") +
 			", args: ['-nothing']}", "random", "(exit status 2): flag provided but not defined: -nothing", check.ExitUnknown},
 		"no trial": {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: ['--help']}", "random",
-			"the program has made no trial (it ended with exit status 0, and has not called sim.Campaign.Run)", check.ExitUnknown},
+			"the program has made no trial (it ended with exit status 0, and has not called sim.Campaign.Run under trial.Context)", check.ExitUnknown},
 		"a full disk": {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") +
 			", prepare: [sh, -c, 'echo mkdir: no space left on device >&2; exit 1']}", "random", "target a: sh -c", check.ExitEngine},
 	} {

@@ -1,8 +1,8 @@
-// Command contest compares strategies and what leads them, by many campaigns each. Run it from the root of the project:
+// Command contest compares strategies and what leads them, by many campaigns each. `make contest` builds it:
 //
-//	go run ./bench/contest strategies BUG...      # how soon each strategy finds known bugs; each BUG is the folder or file of a project
-//	go run ./bench/contest versions BUG...        # how soon two builds of bloodhound find them
-//	go run ./bench/contest guides FILE            # what leads a search of worlds inside one process: time to known bugs, and what is reached
+//	bin/contest strategies BUG...      # how soon each strategy finds known bugs; each BUG is the folder or file of a project
+//	bin/contest versions BUG...        # how soon two builds of bloodhound find them
+//	bin/contest guides FILE            # what leads a search of worlds inside one process: time to known bugs, and what is reached
 //
 // bench/CONTEST.md has the flags, the form of FILE and the tables. Exit codes are those of bloodhound.
 package main
@@ -21,10 +21,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/printable"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -46,7 +47,7 @@ func start(args []string, stdout, stderr io.Writer) int {
 	root.AddCommand(a.strategies(), a.versions(), a.guides())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(stderr, "contest: %s\n", report.Printable(err.Error()))
-		return cli.CodeOf(err)
+		return program.CodeOf(err)
 	}
 	return a.code
 }
@@ -99,14 +100,14 @@ func (a *app) printJSON(document any) error {
 }
 
 // failed marks err as a failure of the machine.
-func failed(err error) error { return cli.Exit(check.ExitEngine, err) }
+func failed(err error) error { return withCode(check.ExitEngine, err) }
 
 // exitCode is how a comparison ends, of which so many trials are open, and the error that is reported.
 func exitCode(err error, done []trial.Trial, open int) (int, error) {
 	switch {
 	case err != nil:
 		err = failed(err)
-		return cli.CodeOf(err), err
+		return program.CodeOf(err), err
 	case open > 0 || slices.ContainsFunc(done, func(t trial.Trial) bool { return t.Failed != "" }):
 		return check.ExitUnknown, nil
 	}

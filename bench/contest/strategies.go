@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
-	"github.com/bloodhound-dst/bloodhound/internal/cli"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // strategiesDocument is the JSON document of a comparison of strategies.
@@ -64,7 +64,7 @@ func (a *app) strategies() *cobra.Command {
 }
 
 func (b *strategyContest) run(c *cobra.Command, args []string) error {
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs,
+	s := comparison.Settings{Bloodhound: program.Version(), Machine: program.System(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs,
 		TimeoutNs: b.timeout.Nanoseconds()}
 	if c.Flags().Changed("strategies") && strings.TrimSpace(b.names) == "" {
 		return fmt.Errorf("--strategies names none; name some of %s, or leave it out for all", strings.Join(search.Names, ", "))
@@ -80,18 +80,18 @@ func (b *strategyContest) run(c *cobra.Command, args []string) error {
 	if b.asJSON {
 		notes = io.Discard
 	}
-	bugs := map[string]*cli.Subject{}
+	bugs := map[string]*subject{}
 	for _, name := range args {
 		if bugs[name] != nil {
 			return fmt.Errorf("%s is named twice", name)
 		}
-		one, err := cli.OpenSubject(c.Context(), notes, name, b.journal, b.first)
+		one, err := openSubject(c.Context(), notes, name, b.journal, b.first)
 		if err != nil {
 			return err
 		}
-		defer one.Close()
+		defer one.close()
 		bugs[name] = one
-		s.Bugs = append(s.Bugs, comparison.Bug{Name: name, Spec: one.Digest(), Files: one.Files()})
+		s.Bugs = append(s.Bugs, comparison.Bug{Name: name, Spec: one.digest(), Files: one.within()})
 	}
 	j, err := comparison.Open(b.journal, &s, b.resume)
 	if err != nil {
@@ -104,11 +104,11 @@ func (b *strategyContest) run(c *cobra.Command, args []string) error {
 	err = b.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial) (trial.Trial, bool, error) {
 		done, complete, err := makeTrial(ctx, &s, bugs[t.Bug], t)
 		if err == nil && complete {
-			err = bugs[t.Bug].Changed()
+			err = bugs[t.Bug].changed()
 		}
 		return done, complete, err
 	})
-	doc := strategiesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Trials: j.Done,
+	doc := strategiesDocument{Bloodhound: program.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Trials: j.Done,
 		Missing: len(comparison.Missing(&s, j.Done))}
 	for _, r := range doc.Rows {
 		doc.CutOff += r.CutOff
@@ -153,8 +153,8 @@ func named(text string) ([]string, error) {
 }
 
 // makeTrial makes one campaign. It is incomplete if ctx ended it.
-func makeTrial(ctx context.Context, s *comparison.Settings, of *cli.Subject, t trial.Trial) (done trial.Trial, complete bool, err error) {
-	c, err := of.Campaign(t.Strategy, t.Seed)
+func makeTrial(ctx context.Context, s *comparison.Settings, of *subject, t trial.Trial) (done trial.Trial, complete bool, err error) {
+	c, err := of.campaign(t.Strategy, t.Seed)
 	if err != nil {
 		return t, false, err
 	}

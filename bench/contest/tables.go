@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 

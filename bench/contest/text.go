@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 )
 
 // settingsText has what the trials of a comparison share.

@@ -22,9 +22,9 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
 	"github.com/bloodhound-dst/bloodhound/bench/contest/rank"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/cli"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // The two programs that a comparison of versions has instead of strategies.
@@ -92,7 +92,7 @@ func (a *app) versions() *cobra.Command {
 }
 
 func (v *versionContest) run(c *cobra.Command, args []string) error {
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Strategies: []string{beforeVersion, afterVersion},
+	s := comparison.Settings{Bloodhound: program.Version(), Machine: program.System(), Strategies: []string{beforeVersion, afterVersion},
 		Trials: v.trials, FirstSeed: v.first, Runs: v.runs, TimeoutNs: v.timeout.Nanoseconds()}
 	err := errors.Join(within("trials", v.trials, 1, 10_000), within("runs", v.runs, 1, math.MaxUint32), within("workers", v.workers, 1, maxWorkers))
 	if err != nil {
@@ -132,7 +132,7 @@ func (v *versionContest) run(c *cobra.Command, args []string) error {
 	err = v.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial) (trial.Trial, bool, error) {
 		return v.explore(ctx, variants[t.Bug], t)
 	})
-	doc := versionsDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Trials: j.Done, Missing: len(comparison.Missing(&s, j.Done))}
+	doc := versionsDocument{Bloodhound: program.Version(), Verb: c.Name(), Settings: s, Trials: j.Done, Missing: len(comparison.Missing(&s, j.Done))}
 	doc.ExitCode, err = exitCode(err, j.Done, doc.Missing)
 	v.code = doc.ExitCode
 	if v.asJSON {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 )
 
 // Sizes of failures are compared by their medians, of those that were shrunk.

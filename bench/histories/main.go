@@ -1,7 +1,7 @@
 // Command histories makes a table of the verdicts and times of `bloodhound check`. Each line of its standard input is the verdict
 // that is expected, or -, and then the arguments of check:
 //
-//	go run ./bench/histories bin/bloodhound <cases.txt
+//	go -C bench run ./histories ../bin/bloodhound <cases.txt
 //
 // It exits with 1 where a verdict is another one.
 package main

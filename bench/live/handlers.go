@@ -45,7 +45,7 @@ func run(dir, name string, args ...string) error {
 }
 
 func compareHandlers(limit time.Duration) error {
-	root, err := filepath.Abs(".")
+	root, err := filepath.Abs("..")
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Command live compares how soon a bug behind rare conditions is found: by `bloodhound live test`, by random inputs, and by `go
 // test -fuzz`, each for the same time on the same machine.
 //
-//	go run ./bench/live -time 60s
-//	go run ./bench/live -time 60s -handlers   # those of examples/handlers, with what each method covers
+//	go -C bench run ./live -time 60s
+//	go -C bench run ./live -time 60s -handlers   # those of examples/handlers, with what each method covers
 package main
 
 import (
@@ -82,7 +82,7 @@ func compare(limit time.Duration) error {
 // build builds the command in a folder.
 func build(dir string) (tool string, err error) {
 	tool = filepath.Join(dir, "bloodhound-live")
-	if out, err := exec.Command("go", "-C", "live", "build", "-o", tool, "./cmd/bloodhound-live").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "-C", "../live", "build", "-o", tool, "./cmd/bloodhound-live").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return tool, nil
@@ -90,13 +90,13 @@ func build(dir string) (tool string, err error) {
 
 // copyModule copies the needles to a folder: the fuzzer leaves files beside the tests.
 func copyModule(dir string) error {
-	root, err := filepath.Abs(".")
+	root, err := filepath.Abs("..")
 	if err != nil {
 		return err
 	}
 	from := filepath.Join(root, "bench", "live", "testdata", "needles")
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-		return fmt.Errorf("run it from the root of the repository: %w", err)
+		return fmt.Errorf("run it in the folder bench: %w", err)
 	}
 	out, err := execute(exec.Command("go", "mod", "edit", "-replace=github.com/bloodhound-dst/bloodhound="+root,
 		"-replace=github.com/bloodhound-dst/bloodhound/live="+filepath.Join(root, "live")), dir)

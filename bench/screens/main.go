@@ -3,7 +3,7 @@
 // Command screens records what explore, run, replay and test show at their end, on terminals of 80 and of 150 columns, for a violation, a clean campaign, one
 // without a verdict and one that is interrupted. It compares two builds of bloodhound, and writes bench/SCREENS.md:
 //
-//	go run ./bench/screens -before OLD -after NEW -write bench/SCREENS.md
+//	go -C bench run ./screens -before OLD -after NEW -write SCREENS.md
 package main
 
 import (
@@ -137,13 +137,13 @@ func recordBuild(program string, screens map[string]shown) error {
 // projects makes the folders of the scenes: the store of the quickstart, the same without its bug, the same for a long time, and a server that cannot start.
 func projects(dir string) error {
 	store := filepath.Join(dir, "store")
-	if text, err := exec.Command("go", "build", "-o", store, "./examples/quickstart/kv").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "-C", "../examples/quickstart/kv", "build", "-o", store, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	build := regexp.MustCompile(`(?m)^ +build: .*\n`)
 	long := strings.NewReplacer("max_time: 60s", "max_time: 3000s", "max_operations: 100\n", "max_operations: 100000\n", "duration: 10s", "duration: 2000s")
 	for name, of := range map[string]string{"kv": "bloodhound.yaml", "fixed": "fixed.yaml", "long": "fixed.yaml"} {
-		text, err := os.ReadFile(filepath.Join("examples/quickstart", of))
+		text, err := os.ReadFile(filepath.Join("../examples/quickstart", of))
 		if err != nil {
 			return err
 		}
@@ -158,14 +158,14 @@ func projects(dir string) error {
 		if err := os.WriteFile(filepath.Join(folder, "bloodhound.yaml"), []byte(config), 0o666); err != nil {
 			return err
 		}
-		if err := copyFile("examples/quickstart/has-leader.sh", filepath.Join(folder, "has-leader.sh")); err != nil {
+		if err := copyFile("../examples/quickstart/has-leader.sh", filepath.Join(folder, "has-leader.sh")); err != nil {
 			return err
 		}
 		if err := copyFile(store, filepath.Join(folder, ".bloodhound", "bin", "kv")); err != nil {
 			return err
 		}
 	}
-	return os.CopyFS(filepath.Join(dir, "dead"), os.DirFS("internal/cli/testdata/screens/dead"))
+	return os.CopyFS(filepath.Join(dir, "dead"), os.DirFS("../internal/cli/testdata/screens/dead"))
 }
 
 func copyFile(from, to string) error {
@@ -284,7 +284,7 @@ func document(b *strings.Builder, before, after string, screens map[string]shown
 
 What %s show on standard output at their end, on a terminal, recorded by
 
-    go run ./bench/screens -before OLD -after bin/bloodhound -write bench/SCREENS.md
+    go -C bench run ./screens -before OLD -after ../bin/bloodhound -write SCREENS.md
 
 The store is that of the quickstart; `+"`fixed` is the same without its bug, `long` runs for 2,000 s of virtual time, and `dead`"+` is a server that ends at its start.
 A screen has at most 24 lines. All but commands fit into 80 columns, whatever the width of the terminal. Times differ from machine to machine.

@@ -3,9 +3,9 @@
 // Command stress runs the stressors of stress-ng, one at a time, each alone in a world and once outside of worlds, and prints a table in
 // Markdown of what each does there:
 //
-//	go run ./bench/stress [-only NAME,NAME] [-write bench/STRESS.md]
+//	go -C bench run ./stress [-only NAME,NAME] [-write STRESS.md]
 //
-// Run it from the root of the project, on Linux. It takes some twenty minutes. With -only, other rows of the file stay.
+// It runs on Linux. It takes some twenty minutes. With -only, other rows of the file stay.
 package main
 
 import (
@@ -64,8 +64,8 @@ func run(only, write string) error {
 		return err
 	}
 	program := filepath.Join(dir, "bloodhound")
-	if out, err := exec.Command("go", "build", "-o", program, "./cmd/bloodhound").CombinedOutput(); err != nil {
-		return fmt.Errorf("go build ./cmd/bloodhound (run it from the root of the project): %w\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bloodhound").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build ../cmd/bloodhound (run it in the folder bench): %w\n%s", err, out)
 	}
 	version, err := exec.Command("stress-ng", "--version").Output()
 	if err != nil {
@@ -138,7 +138,7 @@ func rowsOf(file string) (map[string]string, error) {
 
 const head = `# stress-ng in a world
 
-Made by ` + "`go run ./bench/stress -write bench/STRESS.md`" + ` with %s. Each stressor of the classes
+Made by ` + "`go -C bench run ./stress -write STRESS.md`" + ` with %s. Each stressor of the classes
 os, filesystem, network, scheduler, pipe and interrupt runs with one instance, %s operations and at most %s s, as root, alone on a node with a
 memory limit of 1 GiB and %g minutes of real time, twice; and, where it cannot harm the machine, once outside as an ordinary user. It *works* if stress-ng ends with exit code 0 in the world and was refused nothing; *in part*
 if it ends so though calls were refused, which are named; it is *refused* if it ends otherwise because of such calls; *as outside* if it ends

@@ -2,18 +2,18 @@
 
 // Command tlc measures package tla side by side with TLC, in one run and with one worker each, and prints a table in Markdown:
 //
-//	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
-//	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > bench/tlc/random/testdata/random.txt
-//	go run ./bench/tlc -jar tla2tools.jar -family behaviours -random 20000 > answers
-//	go run ./bench/tlc -family behaviours -table answers > bench/tlc/random/testdata/behaviours.txt
-//	go run ./bench/tlc -jar tla2tools.jar -cases bench/tlc/cases/testdata/cases.txt
-//	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] -models FOLDER > bench/tlc/models/testdata/models.txt
+//	go -C bench run ./tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
+//	go -C bench run ./tlc -jar tla2tools.jar [-from N] -random 10000 > bench/tlc/random/testdata/random.txt
+//	go -C bench run ./tlc -jar tla2tools.jar -family behaviours -random 20000 > answers
+//	go -C bench run ./tlc -family behaviours -table answers > bench/tlc/random/testdata/behaviours.txt
+//	go -C bench run ./tlc -jar tla2tools.jar -cases tlc/cases/testdata/cases.txt
+//	go -C bench run ./tlc -jar tla2tools.jar[:CommunityModules.jar] -models FOLDER > bench/tlc/models/testdata/models.txt
 //
 // The second form writes what TLC finds in specifications made at random, the third a table of it with digests, the last what it
 // finds in the models of a folder. Tests compare both with their own answers. The fourth adds TLC's answers to the cases of a
 // file that have none.
 //
-// CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates
+// CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/inprocess/raft uses. Rates
 // are per second of CPU time, of all threads: that of the Java virtual machine has its start, its compiler and its garbage
 // collector in it, as ours has the collector.
 package main
@@ -45,7 +45,7 @@ import (
 
 func main() {
 	jar := flag.String("jar", "", "the `path` of tla2tools.jar, and of other jars after colons")
-	raft := flag.String("raft", "", "the `folder` of etcdraft.tla (default: that of the module which examples/raft uses)")
+	raft := flag.String("raft", "", "the `folder` of etcdraft.tla (default: that of the module which examples/inprocess/raft uses)")
 	level := flag.Int("level", 10, "states of a behaviour of etcdraft.tla, breadth first")
 	walks := flag.Int("walks", 1000, "behaviours of etcdraft.tla, at random")
 	only := flag.String("only", "", "measure rows whose name has this `text`")
@@ -103,9 +103,9 @@ func main() {
 
 func measure(jars []string, raft, checkout, only string, level, walks int) error {
 	if raft == "" {
-		out, err := exec.Command("go", "list", "-C", filepath.Join("examples", "raft"), "-m", "-f", "{{.Dir}}", "go.etcd.io/raft/v3").Output()
+		out, err := exec.Command("go", "list", "-C", filepath.Join("..", "examples", "raft"), "-m", "-f", "{{.Dir}}", "go.etcd.io/raft/v3").Output()
 		if err != nil {
-			return fmt.Errorf("the module go.etcd.io/raft/v3 is not found: %w; run this from the root of the repository, or give -raft", err)
+			return fmt.Errorf("the module go.etcd.io/raft/v3 is not found: %w; run this in the folder bench, or give -raft", err)
 		}
 		raft = filepath.Join(strings.TrimSpace(string(out)), "tla")
 	}

@@ -5,7 +5,7 @@ go 1.26.4
 
 require (
 	github.com/bloodhound-dst/bloodhound v0.1.0
-	github.com/bloodhound-dst/bloodhound/live v0.0.0
+	github.com/bloodhound-dst/bloodhound/live v0.1.0
 	github.com/osrg/gobgp/v4 v4.8.0
 	golang.org/x/sys v0.49.0
 )

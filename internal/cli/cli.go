@@ -25,9 +25,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// Version names this build.
-func Version() string { return program.Version() }
-
 // RRName is the name by which delve finds this program.
 const RRName = debug.RRName
 

@@ -60,7 +60,8 @@ func TestWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, pattern := range []string{"examples/*/bloodhound.yaml", "examples/testdata/*/bloodhound.yaml",
+	for _, pattern := range []string{"examples/*/bloodhound.yaml", "examples/inprocess/*/bloodhound.yaml", "examples/servers/*/bloodhound.yaml",
+		"examples/testdata/*/bloodhound.yaml",
 		"bench/bugs/*/bloodhound.yaml", "bench/sweep/*/bloodhound.yaml", "internal/config/testdata/compat/bloodhound.yaml",
 		"internal/config/testdata/all/*.yaml"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))

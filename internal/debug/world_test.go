@@ -67,7 +67,8 @@ func redis(t *testing.T) *world.Spec {
 func cluster(t *testing.T) *world.Spec {
 	t.Helper()
 	spec := emptySpec(t)
-	if out, err := exec.Command("go", "build", "-gcflags", "all=-N -l", "-o", spec.Dir+"/kv", "../../examples/quickstart/kv").CombinedOutput(); err != nil {
+	build := exec.Command("go", "-C", "../../examples/quickstart", "build", "-gcflags", "all=-N -l", "-o", spec.Dir+"/kv", "./kv")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	const client = `import threading, time, urllib.request

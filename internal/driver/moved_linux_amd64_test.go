@@ -52,8 +52,13 @@ func (b bloodhound) explore(project string) string {
 
 func goBuild(t *testing.T, args ...string) {
 	t.Helper()
+	goBuildIn(t, root, args...)
+}
+
+func goBuildIn(t *testing.T, dir string, args ...string) {
+	t.Helper()
 	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false"}, args...)...)
-	cmd.Dir = root
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build %q: %v\n%s", args, err, out)
@@ -98,7 +103,7 @@ func TestFailureMovesBetweenInstallations(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	os.RemoveAll(filepath.Join(project, ".bloodhound"))
-	goBuild(t, "-o", filepath.Join(project, "bin", "kv"), "./examples/quickstart/kv")
+	goBuildIn(t, project, "-o", filepath.Join(project, "bin", "kv"), "./kv")
 	config := filepath.Join(project, "bloodhound.yaml")
 	text, err := os.ReadFile(config)
 	if err != nil {

@@ -84,6 +84,7 @@ var layers = [][]string{
 	{"internal/report", "internal/fleet", "internal/explore/sweeping"},
 	{"internal/dashboard", "internal/testkit/dashboardtest"},
 	{"sim"},
+	{"internal/testkit/processes"},
 	// The command line: what verbs share, then the verbs by groups, which do not import each other, and the tree.
 	{"internal/cli/flags"},
 	{"internal/cli/console"},
@@ -137,16 +138,16 @@ var wrapped = map[string][]string{
 
 // insiders are files of examples that import internal packages, each with the reason.
 var insiders = map[string]string{
-	"examples/checkout/postgres_test.go":  "starts a server of PostgreSQL",
-	"examples/quickstart/kv/sim_test.go":  "computes how rare the bug is with the fault plans of its configuration, without the engine",
-	"examples/quickstart/kv/risk_test.go": "plants the bug with a known chance, and compares the bound of the risk with it",
-	"examples/examples_test.go":           "tests all examples by the command line",
-	"examples/two-phase-commit/hunt/":     "enumerates schedules from a model, which is research",
-	"examples/raft/raft_test.go":          "compares the trace hashes of runs, and measures the engine",
-	"examples/bgp/table/":                 "makes tables of routes, which are data for tests of this project",
-	"examples/bgp/load/":                  "sends such tables to routers, and compares their filters with those that this project evaluates",
-	"examples/bgp/load/explore/":          "explores a router with them, and compares what is found with the oracle",
-	"examples/raft/follow_test.go":        "counts the states that runs reach in the specification",
+	"examples/inprocess/checkout/postgres_test.go": "starts a server of PostgreSQL",
+	"examples/quickstart/kv/sim_test.go":           "computes how rare the bug is with the fault plans of its configuration, without the engine",
+	"examples/quickstart/kv/risk_test.go":          "plants the bug with a known chance, and compares the bound of the risk with it",
+	"examples/processes_test.go":                   "compares runs of one tape in separate processes",
+	"examples/examples_test.go":                    "tests all examples by the command line",
+	"examples/inprocess/raft/raft_test.go":         "compares the trace hashes of runs, and measures the engine",
+	"examples/bgp/table/":                          "makes tables of routes, which are data for tests of this project",
+	"examples/bgp/load/":                           "sends such tables to routers, and compares their filters with those that this project evaluates",
+	"examples/bgp/load/explore/":                   "explores a router with them, and compares what is found with the oracle",
+	"examples/inprocess/raft/follow_test.go":       "counts the states that runs reach in the specification",
 }
 
 type source struct {
@@ -257,10 +258,10 @@ func TestLiveIsItsOwnProduct(t *testing.T) {
 	}
 }
 
-// nested reports whether a file belongs to a module below those of the root and of live.
+// nested reports whether a file belongs to a module below those of the root, live, bench and examples.
 func nested(t *testing.T, file string) bool {
 	t.Helper()
-	for dir := path.Dir(file); dir != "." && dir != "live"; dir = path.Dir(dir) {
+	for dir := path.Dir(file); dir != "." && dir != "live" && dir != "bench" && dir != "examples"; dir = path.Dir(dir) {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(dir), "go.mod")); err == nil {
 			return true
 		}

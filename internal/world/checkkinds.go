@@ -40,8 +40,8 @@ const (
 	ByProbes                      // programs that it executes inside the world
 )
 
-// CheckKind describes a type of checks. All that packages know about types of checks without judging is in CheckKinds; package check
-// has a table with the same rows, of how they judge.
+// CheckKind describes a type of checks. All that packages know about types of checks without judging is in CheckKinds. How they judge is
+// in histories.Methods, for those ByOperations, and in check.methods, for the others.
 type CheckKind struct {
 	Type  CheckType
 	Basis Basis

@@ -3,7 +3,7 @@ module github.com/bloodhound-dst/bloodhound/sdk/grpcfault
 go 1.26.0
 
 require (
-	github.com/bloodhound-dst/bloodhound v0.0.0
+	github.com/bloodhound-dst/bloodhound v0.1.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 )

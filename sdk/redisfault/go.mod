@@ -3,7 +3,7 @@ module github.com/bloodhound-dst/bloodhound/sdk/redisfault
 go 1.26.0
 
 require (
-	github.com/bloodhound-dst/bloodhound v0.0.0
+	github.com/bloodhound-dst/bloodhound v0.1.0
 	github.com/redis/go-redis/v9 v9.23.0
 )
 

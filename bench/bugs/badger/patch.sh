@@ -2,10 +2,9 @@
 # The server with a repaired Badger: what a write that failed has left is cut off the log.
 set -e
 here=$(pwd)
-root=$(cd ../../.. && pwd)
 tool=$(mktemp)
 trap 'rm -f "$tool"' EXIT
-(cd "$root" && go build -o "$tool" ./bench/bugs/patched)
+go build -o "$tool" ../patched
 cd ../server
 "$tool" -package github.com/dgraph-io/badger -file value.go -o "$here/.bloodhound/bin/fixed" -old '		n, err := curlf.fd.Write(buf.Bytes())
 		if err != nil {' -new '		n, err := curlf.fd.Write(buf.Bytes())

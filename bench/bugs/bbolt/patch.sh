@@ -3,10 +3,9 @@
 # does it; after ten attempts the program ends.
 set -e
 here=$(pwd)
-root=$(cd ../../.. && pwd)
 tool=$(mktemp)
 trap 'rm -f "$tool"' EXIT
-(cd "$root" && go build -o "$tool" ./bench/bugs/patched)
+go build -o "$tool" ../patched
 cd ../server
 "$tool" -package go.etcd.io/bbolt -file tx.go -o "$here/.bloodhound/bin/fixed" -old '	tx.db.metalock.Lock()
 	if _, err := tx.db.ops.writeAt(buf, int64(p.Id())*int64(tx.db.pageSize)); err != nil {

@@ -2,10 +2,9 @@
 # The server with a repaired buntdb: a commit whose fsync fails is taken back, in the file and in memory, and its client is told.
 set -e
 here=$(pwd)
-root=$(cd ../../.. && pwd)
 tool=$(mktemp)
 trap 'rm -f "$tool"' EXIT
-(cd "$root" && go build -o "$tool" ./bench/bugs/patched)
+go build -o "$tool" ../patched
 cd ../server
 "$tool" -package github.com/tidwall/buntdb -file buntdb.go -o "$here/.bloodhound/bin/fixed" -old '			_ = tx.db.file.Sync()
 		}

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/rank"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 )
 
 // Trial is the result of one campaign, and Point a part of what it measured.

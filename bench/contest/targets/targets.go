@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 )
@@ -68,7 +67,7 @@ func Load(name, first string, known func(strategy string) error) (*File, error) 
 	case n.Kind != source.Mapping:
 		l.Fail(n.Position, "see bench/CONTEST.md for an example", "a file of contest guides cannot be %s", n.Kind)
 	default:
-		schema.Check(l, n, &keys.Guides, false)
+		schema.Check(l, n, &file, false)
 		g.build(l, n, f.Dir, first, known)
 	}
 	if len(l.Errs) > 0 {

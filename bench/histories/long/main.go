@@ -2,8 +2,8 @@
 // transactions, on lists. As in Elle's generator, a list retires after so many appends and another key replaces it; one transaction in a
 // hundred fails, and the outcome of one in two hundred is unknown, after which its client continues under another name.
 //
-//	go run ./bench/histories/long -model register -format records -operations 1000000 >long.jsonl
-//	go run ./bench/histories/long -model list-append -format edn -appends 200 -operations 1000000 >long.edn
+//	go -C bench run ./histories/long -model register -format records -operations 1000000 >long.jsonl
+//	go -C bench run ./histories/long -model list-append -format edn -appends 200 -operations 1000000 >long.edn
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 // TestCases compares the answers for the cases of testdata/cases.txt with TLC's: verdict, property, generated and distinct states.
-// go run ./bench/tlc -jar tla2tools.jar -cases bench/tlc/cases/testdata/cases.txt asks TLC again, and writes its answers to the file.
+// go -C bench run ./tlc -jar tla2tools.jar -cases tlc/cases/testdata/cases.txt asks TLC again, and writes its answers to the file.
 func TestCases(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "cases.txt"))
 	if err != nil {

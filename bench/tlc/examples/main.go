@@ -1,8 +1,8 @@
 // Command examples runs the models of a checkout of github.com/tlaplus/Examples, and compares what it finds with the manifests of that checkout: the
 // verdict, and the number of distinct states where it is given.
 //
-//	go run ./bench/tlc/examples [-limit 30s] [-only TEXT] CHECKOUT
-//	go run ./bench/tlc/examples -jar tla2tools.jar[:CommunityModules.jar] -expected 2m CHECKOUT
+//	go -C bench run ./tlc/examples [-limit 30s] [-only TEXT] CHECKOUT
+//	go -C bench run ./tlc/examples -jar tla2tools.jar[:CommunityModules.jar] -expected 2m CHECKOUT
 //
 // The second form runs TLC besides, and writes a table in Markdown of the models that the manifests expect to take no longer than that.
 package main

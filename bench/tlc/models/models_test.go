@@ -15,7 +15,7 @@ const folderVariable = "BLOODHOUND_TLC_MODELS"
 // TestModels compares the answers for the models of a folder with those of TLC, which testdata/models.txt has: verdict, property,
 // generated and distinct states.
 //
-//	go run ./bench/tlc -jar tla2tools.jar:CommunityModules.jar -models FOLDER > bench/tlc/models/testdata/models.txt
+//	go -C bench run ./tlc -jar tla2tools.jar:CommunityModules.jar -models FOLDER > bench/tlc/models/testdata/models.txt
 func TestModels(t *testing.T) {
 	rows, err := Read(filepath.Join("testdata", "models.txt"))
 	if err != nil {

@@ -17,7 +17,7 @@ var differs = map[int]string{
 }
 
 // TestRandom compares the answers for specifications made at random with those of TLC, which testdata/random.txt has: verdict,
-// property, generated and distinct states. BLOODHOUND_SOAK=1 takes all of them. go run ./bench/tlc -jar tla2tools.jar -random
+// property, generated and distinct states. BLOODHOUND_SOAK=1 takes all of them. go -C bench run ./tlc -jar tla2tools.jar -random
 // 10000 writes the file.
 func TestRandom(t *testing.T) {
 	f, err := os.Open(filepath.Join("testdata", "random.txt"))
@@ -69,7 +69,7 @@ var family = &Families[1]
 // of them, and with BLOODHOUND_SOAK=1 all, by digests of a hundred. BLOODHOUND_TLC_JAR names a jar of TLC to ask again, which
 // tells which of a hundred differs.
 //
-//	go run ./bench/tlc -jar tla2tools.jar -family behaviours -random 20000 -table > bench/tlc/random/testdata/behaviours.txt
+//	go -C bench run ./tlc -jar tla2tools.jar -family behaviours -random 20000 -table > bench/tlc/random/testdata/behaviours.txt
 func TestBehaviours(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "behaviours.txt"))
 	if err != nil {

@@ -3,7 +3,7 @@ module github.com/bloodhound-dst/bloodhound/examples/handlers/raft
 go 1.26.0
 
 require (
-	github.com/bloodhound-dst/bloodhound/live v0.0.0
+	github.com/bloodhound-dst/bloodhound/live v0.1.0
 	go.etcd.io/raft/v3 v3.6.0
 )
 

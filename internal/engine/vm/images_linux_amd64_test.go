@@ -136,7 +136,7 @@ func etcdFolder(t *testing.T) string {
 	dir := t.TempDir()
 	const examples = "../../../examples"
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, ".bloodhound/bin/driver"), "./driver")
-	build.Dir = examples
+	build.Dir = filepath.Join(examples, "servers")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -144,7 +144,7 @@ func etcdFolder(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const driver = "    build: go build -o .bloodhound/bin/driver ../driver\n"
+	const driver = "    build: {command: go build -o ../../etcd/.bloodhound/bin/driver ., dir: ../servers/driver}\n"
 	if !strings.Contains(string(text), driver) {
 		t.Fatalf("the example does not say %q", driver)
 	}

@@ -158,8 +158,8 @@ func agree(t *testing.T, spec *Spec, goals *Goals, states []State) map[string]in
 
 // Along walks through specifications of the examples, too.
 func TestDistancesOfExamples(t *testing.T) {
-	for _, file := range []string{"bench/raft/Elections.tla", "bench/bugs/pogreb/Recovery.tla", "examples/caspaxos/CasPaxos.tla",
-		"examples/membership/Membership.tla", "examples/two-phase-commit/TwoPhaseCommit.tla"} {
+	for _, file := range []string{"bench/raft/Elections.tla", "bench/bugs/pogreb/Recovery.tla", "bench/strategies/caspaxos/CasPaxos.tla",
+		"bench/strategies/membership/Membership.tla", "bench/strategies/two-phase-commit/TwoPhaseCommit.tla"} {
 		file = filepath.Join("..", "..", "..", file)
 		from, err := config.Read(strings.TrimSuffix(file, ".tla") + ".cfg")
 		if err != nil {

@@ -255,7 +255,7 @@ func TestLiveBuildAndWatchRefuse(t *testing.T) {
 		want string
 	}{
 		{[]string{"build", filepath.Join(root, "live")}, "is no program: name a package main"},
-		{[]string{"build", filepath.Join(root, "examples", "quickstart", "kv")}, "call live.Serve in it"},
+		{[]string{"build", filepath.Join(root, "cmd", "bloodhound-driver")}, "call live.Serve in it"},
 		{[]string{"build", filepath.Join(root, "no-such")}, "is no package of Go"},
 		{[]string{"--config", filepath.Join(root, "no-such.yaml")}, "give the path of an existing file"},
 		{[]string{"--once", "--config", lonely}, "start it with BLOODHOUND_LIVE_SOCKET="},

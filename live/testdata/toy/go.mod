@@ -2,7 +2,7 @@ module toy
 
 go 1.26.0
 
-require github.com/bloodhound-dst/bloodhound/live v0.0.0
+require github.com/bloodhound-dst/bloodhound/live v0.1.0
 
 require (
 	github.com/bloodhound-dst/bloodhound v0.1.0 // indirect

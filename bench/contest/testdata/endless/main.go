@@ -7,12 +7,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 func main() {
-	_, err := sim.Campaign{}.Run(context.Background(), "endless", func(w *inproc.World) {
+	_, err := sim.Campaign{}.Run(trial.Context(context.Background()), "endless", func(w *inproc.World) {
 		w.Process("server", func(p *inproc.Process) {
 			f, err := os.OpenFile(os.Args[1], os.O_CREATE|os.O_RDWR, 0o600)
 			if err == nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
@@ -16,7 +17,7 @@ func main() {
 		panic(err)
 	}
 	how := os.Args[1]
-	_, err = sim.Campaign{}.Run(context.Background(), "mistaken", func(w *inproc.World) {
+	_, err = sim.Campaign{}.Run(trial.Context(context.Background()), "mistaken", func(w *inproc.World) {
 		follow := w.Guide
 		if how == "ignores" {
 			follow = func(m *inproc.Specification) *inproc.Follower { return w.Model("conforms", m) }

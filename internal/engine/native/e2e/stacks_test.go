@@ -29,7 +29,7 @@ import (
 // messageQueue is an image with nothing but the broker of an example.
 func messageQueue(t testing.TB) v1.Image {
 	program := filepath.Join(t.TempDir(), "broker")
-	goBuild(t, program, "../../../../examples/message-queue/broker")
+	goBuild(t, program, "../../../../examples/servers/message-queue/broker")
 	text, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func messageQueue(t testing.TB) v1.Image {
 
 func goBuild(t testing.TB, to, folder string) {
 	t.Helper()
-	cmd := exec.Command("go", "build", "-o", to, "./"+folder)
+	cmd := exec.Command("go", "-C", folder, "build", "-o", to, ".") // it may be of another module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -105,7 +105,7 @@ func TestImages(t *testing.T) {
 			if c.name == "queue" { // its images have the names of Docker Hub
 				version = ":latest"
 				t.Setenv("BLOODHOUND_MIRRORS", "docker.io=http://"+host)
-				const example = "../../../../examples/message-queue/"
+				const example = "../../../../examples/servers/message-queue/"
 				compose, err := os.ReadFile(example + "compose.yaml")
 				if err != nil {
 					t.Fatal(err)

@@ -1,0 +1,3 @@
+module github.com/bloodhound-dst/bloodhound/examples/quickstart
+
+go 1.26.0

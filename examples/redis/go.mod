@@ -1,0 +1,3 @@
+module github.com/bloodhound-dst/bloodhound/examples/redis
+
+go 1.26.0
