@@ -57,7 +57,7 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 		v.Reason = "the ledger does not list all faults, so it is unknown which alerts they explain"
 	case e.Firing != nil:
 		q := last()
-		v.Violate(q.Event, q.StartNs, fires.Of(e.Firing.Alert, e.Firing.Summary).Say("alert %s fires: %s", e.Firing.Alert, e.Firing.Summary))
+		v.Violate(q.Event, q.StartNs, fires.Cause(e.Firing.Alert, e.Firing.Summary).Claim("alert %s fires: %s", e.Firing.Alert, e.Firing.Summary))
 		v.Evidence = firing(e.Firing, spec, q.StartNs)
 	case silent != "":
 		v.Reason = "no scrape succeeded of " + silent

@@ -30,7 +30,7 @@ func assertions(r *sdk.Record) []Verdict {
 			if a.Type == sdk.Reachability {
 				code, what = assertedUnreached, "it was reached"
 			}
-			v.Violate(at.Event, at.TimeNs, code.Of(at.Node, a.Location.String()).Say("%s on %s at %s", what, at.Node, orNowhere(a.Location)))
+			v.Violate(at.Event, at.TimeNs, code.Cause(at.Node, a.Location.String()).Claim("%s on %s at %s", what, at.Node, orNowhere(a.Location)))
 			v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, at %s", verdict.Seconds(at.TimeNs), at.Event, at.Node,
 				at.Program, at.PID, orNowhere(a.Location)))
 			if at.Details != "" {

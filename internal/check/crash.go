@@ -81,7 +81,8 @@ func crashesOf(property string, list []record.Crash, belongs func(record.Crash) 
 		count++
 		end := ending(&c)
 		if count == 1 {
-			v.Violate(c.Event, c.TimeNs, ended.Of(c.Kind, c.Node, c.Program, signalOf(&c)).Say("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end))
+			v.Violate(c.Event, c.TimeNs,
+				ended.Cause(c.Kind, c.Node, c.Program, signalOf(&c)).Claim("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end))
 			v.Within, v.Refusal = c.Within, nil
 			v.Proposal = propose(&c)
 		}

@@ -84,7 +84,7 @@ func safe(p *world.Property, out *record.Outcome) Verdict {
 			broken++
 			if broken == 1 {
 				// The event is also the one of its end.
-				v.Violate(q.Event, q.EndNs, probeFailed.Of(said(p, q)...).Say("the check failed: %s", firstLine(q.Output)))
+				v.Violate(q.Event, q.EndNs, probeFailed.Cause(said(p, q)...).Claim("the check failed: %s", firstLine(q.Output)))
 			}
 			if p.Check.Type.Kind().AsksNodes { // the report shows what each node said below what is wrong with the answers
 				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
@@ -180,8 +180,8 @@ func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 			if !w.heal {
 				what = "the start: setup was over"
 			}
-			v.Violate(w.last.Event, w.endNs, probeLate.Of(append([]string{w.code}, said(p, w.last)...)...).
-				Say("not within %s after %s: %s", verdict.Seconds(timeout), w.name, firstLine(w.last.Output)))
+			v.Violate(w.last.Event, w.endNs, probeLate.Cause(append([]string{w.code}, said(p, w.last)...)...).
+				Claim("not within %s after %s: %s", verdict.Seconds(timeout), w.name, firstLine(w.last.Output)))
 			v.Evidence = []string{fmt.Sprintf("%s %s", verdict.Seconds(w.fromNs), what),
 				fmt.Sprintf("%d probes failed until %s, the last one:", w.count, verdict.Seconds(w.endNs)), sentence(w.last)}
 			return v

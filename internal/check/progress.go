@@ -223,7 +223,7 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without circ
 		if r.count < c.Failures {
 			return true
 		}
-		c := failsAlways.Of(s.code(), without.code).Say("%s failed %d times in a row%s, from %s on", s, r.count, without.words,
+		c := failsAlways.Cause(s.code(), without.code).Claim("%s failed %d times in a row%s, from %s on", s, r.count, without.words,
 			verdict.Seconds(r.first[0].fromNs))
 		found = &finding{c, a.event, r.evidence()}
 		when = a.toNs
@@ -285,7 +285,7 @@ func longHang(c *world.Check, allowed allowance, attempts []attempt, without cir
 			}
 			if at := s.fromNs + c.HangNs; found == nil || at < when {
 				when = at
-				c := hangsOn.Of(a.code(), without.code).Say("%s was under way for %s%s, from %s on", a.subject(),
+				c := hangsOn.Cause(a.code(), without.code).Claim("%s was under way for %s%s, from %s on", a.subject(),
 					verdict.Seconds(s.toNs-s.fromNs), without.words, verdict.Seconds(s.fromNs))
 				found = &finding{c, a.event, []string{a.String()}}
 			}

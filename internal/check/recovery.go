@@ -239,9 +239,9 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 func (g *again) unrecovered(p *world.Property, w window) Verdict {
 	v := verdict.New(p)
 	timeout := verdict.Seconds(w.endNs - w.fromNs)
-	c := notRecovered.Of(g.code, w.code).Say("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), verdict.Seconds(w.fromNs))
+	c := notRecovered.Cause(g.code, w.code).Claim("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), verdict.Seconds(w.fromNs))
 	if g.lost != "" {
-		c = notAgain.Of(g.code, w.code).Say("%s: %s", c.Words, g.lost)
+		c = notAgain.Cause(g.code, w.code).Claim("%s: %s", c.Words, g.lost)
 	}
 	v.Violate(0, w.endNs, c)
 	v.Evidence = append(v.Evidence, fmt.Sprintf("%d tries within %s after %s", len(g.tries), timeout, w.the()))

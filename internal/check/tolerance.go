@@ -433,8 +433,8 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 		case w.missed(p, probes):
 			unsure = w.tooRare()
 		default:
-			v.Violate(w.last.Event, w.last.EndNs, failedMeanwhile.Of(append([]string{t.code}, said(p, w.last)...)...).
-				Say("did not hold for %s although %s: %s", verdict.Seconds(timeout), t.what, firstLine(w.last.Output)))
+			v.Violate(w.last.Event, w.last.EndNs, failedMeanwhile.Cause(append([]string{t.code}, said(p, w.last)...)...).
+				Claim("did not hold for %s although %s: %s", verdict.Seconds(timeout), t.what, firstLine(w.last.Output)))
 			v.Evidence = append(t.evidence(members, from, to, out), fmt.Sprintf("%d probes failed in that time, the last one:", w.count), sentence(w.last))
 			return v
 		}

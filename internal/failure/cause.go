@@ -28,9 +28,9 @@ func Declare(code Code) Code {
 // Codes lists all declared codes, sorted.
 func Codes() []Code { return slices.Sorted(maps.Keys(declared)) }
 
-// Of makes a cause with the fields that tell it from others with its code: names and messages from programs, users and specifications, such
-// as an operation, a node, or the text of a panic. It removes from them what varies between tapes.
-func (c Code) Of(fields ...string) Cause {
+// Cause returns a cause with this code and the fields that tell it from others with the code: names and messages from programs,
+// users and specifications, such as an operation, a node, or the text of a panic. It removes the parts that vary between tapes.
+func (c Code) Cause(fields ...string) Cause {
 	if !declared[c] {
 		panic(fmt.Sprintf("failure: code %q is not declared", c))
 	}
@@ -47,8 +47,8 @@ type Cause struct {
 	Fields []string `json:"fields,omitempty"`
 }
 
-// Say adds the words for people.
-func (c Cause) Say(format string, args ...any) Claim { return Claim{c, fmt.Sprintf(format, args...)} }
+// Claim returns the cause in words for people.
+func (c Cause) Claim(format string, args ...any) Claim { return Claim{c, fmt.Sprintf(format, args...)} }
 
 // Claim is a cause in words.
 type Claim struct {

@@ -68,8 +68,8 @@ func digest(kind string, parts ...string) string {
 // Form matches what people may type for a failure: the beginning of its id, that and the beginning of a run's id, or an earlier, longer id.
 var Form = regexp.MustCompile(`^[0-9a-f]{4,64}(-[0-9a-f]{1,64})?$`)
 
-// Means reports whether the name that a person typed may mean the failure with an id.
-func Means(name, id string) bool {
+// Matches reports whether the name that a person typed may mean the failure with an id.
+func Matches(name, id string) bool {
 	return name != "" && (strings.HasPrefix(id, name) || len(id) >= Digits && strings.HasPrefix(name, id) && !strings.Contains(name, "-"))
 }
 

@@ -39,7 +39,7 @@ func TestIDs(t *testing.T) {
 		t.Error("the id of a test gives another id")
 	}
 	for name, means := range map[string]bool{a.ID: true, a.ID[:4]: true, a.ID + "ffff": true, "": false, "xyz": false} {
-		if Means(name, a.ID) != means {
+		if Matches(name, a.ID) != means {
 			t.Errorf("%q means %s: want %v", name, a.ID, means)
 		}
 	}

@@ -181,11 +181,11 @@ func (d *Divergence) Cause() failure.Cause {
 	action, _, _ := strings.Cut(d.Action, "(")
 	switch {
 	case d.Guard != nil:
-		return refusedStep.Of(action, d.Guard.Text, d.Guard.Module)
+		return refusedStep.Cause(action, d.Guard.Text, d.Guard.Module)
 	case d.Saw != "":
-		return otherState.Of(action, d.Operator)
+		return otherState.Cause(action, d.Operator)
 	}
-	return refusedStep.Of(action)
+	return refusedStep.Cause(action)
 }
 
 // Unknown says why it is not known whether a run conforms.

@@ -86,12 +86,12 @@ func (t *TestView) Named(name string) (list []*FailureView) {
 		return []*FailureView{f}
 	}
 	for id, f := range t.Failures {
-		if failure.Means(name, string(id)) {
+		if failure.Matches(name, string(id)) {
 			list = append(list, f)
 		}
 	}
 	for id, k := range t.former {
-		if f := t.Failures[k.now]; failure.Means(name, string(id)) && !slices.Contains(list, f) {
+		if f := t.Failures[k.now]; failure.Matches(name, string(id)) && !slices.Contains(list, f) {
 			list = append(list, f)
 		}
 	}

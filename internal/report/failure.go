@@ -292,7 +292,8 @@ func find(state, name string) (string, error) {
 		ids := map[string]string{}
 		for _, base := range all {
 			f, err := read(filepath.Join(dir, base+".json"))
-			if err == nil && (failure.Means(name, f.ID) || failure.Means(name, f.FormerID) || failure.Means(name, f.RunID) || isNamed(f.Failure.Name(), name)) {
+			if err == nil && (failure.Matches(name, f.ID) || failure.Matches(name, f.FormerID) || failure.Matches(name, f.RunID) ||
+				isNamed(f.Failure.Name(), name)) {
 				match, ids[base] = append(match, base), f.ID
 			}
 		}
@@ -310,7 +311,7 @@ func find(state, name string) (string, error) {
 // isNamed reports whether a name means the failure whose file has a name without its ending: by the beginning of its id, or of its run's, or of both.
 func isNamed(base, name string) bool {
 	id, run, _ := strings.Cut(base, "-")
-	return name != "" && (strings.HasPrefix(base, name) || failure.Means(name, id) || run != "" && failure.Means(name, run))
+	return name != "" && (strings.HasPrefix(base, name) || failure.Matches(name, id) || run != "" && failure.Matches(name, run))
 }
 
 // latestOf is the file that was written last: of several runs of one failure, people most often mean the one that they have just seen.

@@ -64,11 +64,11 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		return linear.Undecided, conflict{}
 	}
 	if twice != nil {
-		return linear.Illegal, conflict{countTwice.Of().Say("two changes made the counter %s", acts[twice[0]].result), twice}
+		return linear.Illegal, conflict{countTwice.Cause().Claim("two changes made the counter %s", acts[twice[0]].result), twice}
 	}
 	for i := range acts {
 		if n, err := strconv.ParseInt(acts[i].result, 10, 64); err == nil && (n < 0 || n == 0 && acts[i].verb != look) {
-			return linear.Illegal, conflict{neverCounted.Of().Say("the counter was never %s", acts[i].result), []int{i}}
+			return linear.Illegal, conflict{neverCounted.Cause().Claim("the counter was never %s", acts[i].result), []int{i}}
 		}
 	}
 	// When the last operation took effect at the earliest, whose start said so, and which number that had, if it was a change of unknown outcome.
@@ -86,7 +86,7 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		if gap > 0 {
 			return conflict{unaccounted(gap), []int{i, latest}}
 		}
-		return conflict{countLate.Of(acts[i].op.Op, acts[latest].op.Op).Say("%s had returned before %s was called",
+		return conflict{countLate.Cause(acts[i].op.Op, acts[latest].op.Op).Claim("%s had returned before %s was called",
 			acts[i].outcome(), acts[latest].outcome()), []int{i, latest}}
 	}
 	for n := int64(0); n <= h.highest; n++ {
@@ -116,7 +116,7 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 // unaccounted is the reason why a number of a counter could not be seen. It is the same with and without changes of unknown outcome, which came too
 // late for it: whether there are such is chance, and no other failure.
 func unaccounted(n int64) failure.Claim {
-	return uncounted.Of().Say("no change had made the counter %d by then", n)
+	return uncounted.Cause().Claim("no change had made the counter %d by then", n)
 }
 
 // actsFrom are the operations that saw the lowest number from n on.

@@ -30,7 +30,7 @@ func refuted(v verdict.Verdict, key string, ops []placed, failed []history.Opera
 	last := shown[slices.IndexFunc(shown, func(p placed) bool { return p.from == culprit.from })]
 	source := failedSource(last, shown, failed)
 	c := complaint(last, shown, source)
-	v.Violate(culprit.op.Return, culprit.op.ReturnTimeNs, c.Cause.Say("not linearizable: %s", c.Words))
+	v.Violate(culprit.op.Return, culprit.op.ReturnTimeNs, c.Cause.Claim("not linearizable: %s", c.Words))
 	v.Evidence = append(v.Evidence, fmt.Sprintf("key %q: %d of its %d operations conflict:", key, len(shown), len(ops)))
 	listed := shown
 	if more := len(shown) - verdict.MaxEvidence; more > 0 { // what is near the conflict shows most
@@ -222,15 +222,16 @@ func complaint(p placed, ops []placed, source *history.Operation) failure.Claim 
 	plain := !slices.ContainsFunc(ops, func(q placed) bool { return !q.simple })
 	switch {
 	case p.call.kind != read || !plain:
-		return orderlessOp.Of(p.op.Op, p.op.Client, sortOfOutcome(p)).Say("no order of the operations explains %s%s", who, outcome(p))
+		return orderlessOp.Cause(p.op.Op, p.op.Client, sortOfOutcome(p)).Claim("no order of the operations explains %s%s", who, outcome(p))
 	case !p.reply.found:
-		return missingKey.Of(p.op.Op, p.op.Client).Say("%s found nothing, although the key was there", who)
+		return missingKey.Cause(p.op.Op, p.op.Client).Claim("%s found nothing, although the key was there", who)
 	case source != nil:
-		return failedValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which only an operation had written that failed", who, verdict.Shorten(p.reply.value))
+		return failedValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which only an operation had written that failed",
+			who, verdict.Shorten(p.reply.value))
 	case !wrote(ops, p.reply.value):
-		return unknownValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which nobody had written", who, verdict.Shorten(p.reply.value))
+		return unknownValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which nobody had written", who, verdict.Shorten(p.reply.value))
 	}
-	return staleValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which was no longer the value", who, verdict.Shorten(p.reply.value))
+	return staleValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which was no longer the value", who, verdict.Shorten(p.reply.value))
 }
 
 func wrote(ops []placed, value string) bool {

@@ -163,7 +163,7 @@ func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
 	switch value := got.(type) {
 	case bool:
 		if v.Status = verdict.Holds; !value {
-			v.Violate(0, 0, exprFalse.Of(e.p.Check.Condition).Say("the expression is false: %s", e.p.Check.Condition))
+			v.Violate(0, 0, exprFalse.Cause(e.p.Check.Condition).Claim("the expression is false: %s", e.p.Check.Condition))
 		}
 		return v
 	case []any:
@@ -218,7 +218,7 @@ func (e *evaluation) atEveryEvent(v verdict.Verdict, ops []history.Operation, al
 		}
 		now := e.judge(v, looked)
 		if now.Status == verdict.Violated {
-			now.Violate(uint64(m.event), m.timeNs, now.Cause.Say("at event %d, %s: %s", m.event, verdict.Seconds(m.timeNs), now.Reason))
+			now.Violate(uint64(m.event), m.timeNs, now.Cause.Claim("at event %d, %s: %s", m.event, verdict.Seconds(m.timeNs), now.Reason))
 			if len(now.Evidence) == 0 {
 				now.Evidence = []string{fmt.Sprintf("false since %s (event %d): %s", verdict.Seconds(m.timeNs), m.event, inWords(o))}
 			}
@@ -327,7 +327,7 @@ func offenders(v verdict.Verdict, p *world.Property, list []any) verdict.Verdict
 		v.Status = verdict.Holds
 		return v
 	}
-	v.Violate(0, 0, exprFinds.Of(p.Check.Condition).Say("the expression finds %d: %s", len(list), p.Check.Condition))
+	v.Violate(0, 0, exprFinds.Cause(p.Check.Condition).Claim("the expression finds %d: %s", len(list), p.Check.Condition))
 	for i, x := range list {
 		if i == verdict.MaxEvidence {
 			v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", len(list)-i))

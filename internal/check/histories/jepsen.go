@@ -143,7 +143,7 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		var below string
 		for _, name := range slices.Sorted(maps.Keys(balances)) {
 			if balances[name] == nil {
-				return violation([]*history.Operation{o}, bankNothing.Of().Say("account %s has no balance", name))
+				return violation([]*history.Operation{o}, bankNothing.Cause().Claim("account %s has no balance", name))
 			}
 			n, ok := new(big.Int).SetString(string(*balances[name]), 10)
 			if !ok {
@@ -163,17 +163,17 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		case accounts == nil:
 			accounts = names
 		case !slices.Equal(accounts, names):
-			return violation([]*history.Operation{o}, bankAccounts.Of().Say("a read has accounts %s, and the first one had %s",
+			return violation([]*history.Operation{o}, bankAccounts.Cause().Claim("a read has accounts %s, and the first one had %s",
 				strings.Join(names, ", "), strings.Join(accounts, ", ")))
 		}
 		if total == nil {
 			total = sum
 		}
 		if sum.Cmp(total) != 0 {
-			return violation([]*history.Operation{o}, bankSum.Of().Say("the balances add up to %s, not to %s", sum, total))
+			return violation([]*history.Operation{o}, bankSum.Cause().Claim("the balances add up to %s, not to %s", sum, total))
 		}
 		if below != "" && !limits.Negative {
-			return violation([]*history.Operation{o}, bankBelow.Of().Say("%s", below))
+			return violation([]*history.Operation{o}, bankBelow.Cause().Claim("%s", below))
 		}
 		w.judged++
 	}
@@ -230,7 +230,7 @@ func longFork(ops []history.Operation, size int) (w workload) {
 			for k, v := range reads[i-1].seen {
 				if v != "" && reads[i].seen[k] == "" {
 					return violation([]*history.Operation{reads[i-1].op, reads[i].op},
-						forked.Of().Say("long fork: two reads of keys %s each saw a write that the other one did not see", name))
+						forked.Cause().Claim("long fork: two reads of keys %s each saw a write that the other one did not see", name))
 				}
 			}
 		}
@@ -284,7 +284,7 @@ func forkAccesses(o *history.Operation, writer map[string]string) (got map[strin
 			writer[key] = v
 		case "r":
 			if was, again := got[key]; again && was != v {
-				return because(violation([]*history.Operation{o}, forkTwice.Of().Say("a transaction read key %q twice and saw two values", key)))
+				return because(violation([]*history.Operation{o}, forkTwice.Cause().Claim("a transaction read key %q twice and saw two values", key)))
 			}
 			got[key] = v
 		default:
@@ -340,12 +340,13 @@ func setFull(ops []history.Operation) (w workload) {
 		inside[i] = make(map[string]bool, len(list))
 		for _, v := range list {
 			if inside[i][v] {
-				return violation([]*history.Operation{o}, setTwice.Of().Say("a read has element %s twice", v))
+				return violation([]*history.Operation{o}, setTwice.Cause().Claim("a read has element %s twice", v))
 			}
 			inside[i][v] = true
 			e := added[place{o.Key, v}]
 			if e == nil || e.added.Call > o.Return {
-				return violation([]*history.Operation{o}, setUnknown.Of().Say("a read has element %s, which nobody had added%s", verdict.Shorten(v), keyed))
+				return violation([]*history.Operation{o},
+					setUnknown.Cause().Claim("a read has element %s, which nobody had added%s", verdict.Shorten(v), keyed))
 			}
 			if e.known == 0 || o.Return < e.known {
 				e.known = o.Return
@@ -371,7 +372,7 @@ func setFull(ops []history.Operation) (w workload) {
 		}
 		if missed != nil {
 			return violation([]*history.Operation{e.added, missed},
-				setLost.Of().Say("element %s was there and is lost: the last reads do not have it%s", verdict.Shorten(name.value), keyed))
+				setLost.Cause().Claim("element %s was there and is lost: the last reads do not have it%s", verdict.Shorten(name.value), keyed))
 		}
 		if e.seen > 0 {
 			w.judged++
@@ -446,7 +447,7 @@ func comments(ops []history.Operation) (w workload) {
 			}
 			if w.judged++; !seen[x.value] {
 				return violation([]*history.Operation{x.op, o},
-					commentLost.Of().Say("a read has %s, but not %s, whose write had returned before", by, x.value))
+					commentLost.Cause().Claim("a read has %s, but not %s, whose write had returned before", by, x.value))
 			}
 		}
 	}
@@ -479,7 +480,7 @@ func sequential(ops []history.Operation) (w workload) {
 				continue
 			}
 			if there {
-				return violation([]*history.Operation{o}, subkeyLost.Of().Say("a read has a subkey, and not one that was written before it"))
+				return violation([]*history.Operation{o}, subkeyLost.Cause().Claim("a read has a subkey, and not one that was written before it"))
 			}
 		}
 		if there && len(list) > 1 {

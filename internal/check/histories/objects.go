@@ -327,10 +327,10 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 		return answer, conflict{}
 	}
 	if culprit < 0 {
-		return answer, conflict{Claim: objectOrder.Of().Say("no order of the operations explains all their results")}
+		return answer, conflict{Claim: objectOrder.Cause().Claim("no order of the operations explains all their results")}
 	}
 	by := &acts[culprit]
-	c := conflict{objectOrder.Of(by.op.Op, by.sortOfOutcome()).Say("no order of the operations explains %s", by.outcome()), []int{culprit}}
+	c := conflict{objectOrder.Cause(by.op.Op, by.sortOfOutcome()).Claim("no order of the operations explains %s", by.outcome()), []int{culprit}}
 	// What it conflicts with is among those that were there before it returned; the last ones show most.
 	for i := len(acts) - 1; i >= 0 && len(c.acts) < verdict.MaxEvidence; i-- {
 		if i != culprit && acts[i].from < acts[culprit].to {
@@ -341,7 +341,7 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 }
 
 func (ob *object) refuted(v verdict.Verdict, key string, acts []act, c conflict) verdict.Verdict {
-	v.Violate(0, 0, c.Cause.Say("not linearizable: key %q: %s", key, c.Words))
+	v.Violate(0, 0, c.Cause.Claim("not linearizable: key %q: %s", key, c.Words))
 	slices.SortFunc(c.acts, func(i, j int) int { return int(acts[i].from - acts[j].from) })
 	for _, i := range c.acts {
 		a := &acts[i]
@@ -692,7 +692,7 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 	for k, i := range looks {
 		a := &acts[i]
 		if prev >= 0 && !contains(a.items, acts[prev].items, ordered) {
-			return linear.Illegal, conflict{setBoth.Of(acts[prev].op.Op, a.op.Op).Say("%s and %s cannot both be right: neither can come before the other",
+			return linear.Illegal, conflict{setBoth.Cause(acts[prev].op.Op, a.op.Op).Claim("%s and %s cannot both be right: neither can come before the other",
 				acts[prev].outcome(), a.outcome()), []int{prev, i}}
 		}
 		fresh := 0
@@ -701,17 +701,18 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 		}
 		for at, v := range a.items[fresh:] {
 			if !ordered && at > 0 && a.items[at-1] == v {
-				return linear.Illegal, conflict{setTwiceIn.Of(a.op.Op).Say("%s holds %s twice", a.outcome(), verdict.Shorten(v)), []int{i}}
+				return linear.Illegal, conflict{setTwiceIn.Cause(a.op.Op).Claim("%s holds %s twice", a.outcome(), verdict.Shorten(v)), []int{i}}
 			}
 			if _, seen := level[v]; seen && !ordered {
 				continue
 			} else if seen {
 				return linear.Illegal, conflict{
-					listTwice.Of(a.op.Op).Say("%s holds %s twice, which was put in once", a.outcome(), verdict.Shorten(v)), []int{i}}
+					listTwice.Cause(a.op.Op).Claim("%s holds %s twice, which was put in once", a.outcome(), verdict.Shorten(v)), []int{i}}
 			}
 			put, ok := byElement[v]
 			if !ok {
-				return linear.Illegal, conflict{neverPut.Of(a.op.Op).Say("%s holds %s, which nobody had put in", a.outcome(), verdict.Shorten(v)), []int{i}}
+				return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s holds %s, which nobody had put in", a.outcome(), verdict.Shorten(v)),
+					[]int{i}}
 			}
 			level[v] = 2 * k
 			if ordered {
@@ -738,8 +739,8 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 		return answer, conflict{}
 	}
 	lower, higher := from[pair[0]], from[pair[1]]
-	return answer, conflict{putBehind.Of(acts[higher].op.Op,
-		acts[lower].op.Op).Say("%s returned before %s began, but what was seen puts it behind", acts[higher].outcome(),
+	return answer, conflict{putBehind.Cause(acts[higher].op.Op,
+		acts[lower].op.Op).Claim("%s returned before %s began, but what was seen puts it behind", acts[higher].outcome(),
 		acts[lower].outcome()), []int{lower, higher}}
 }
 
@@ -824,9 +825,9 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		case a.none:
 			empties, emptyActs = append(empties, linear.Span{Call: a.from, Return: a.to}), append(emptyActs, i)
 		case ways[a.value] == nil:
-			return linear.Illegal, conflict{neverPut.Of(a.op.Op).Say("%s: nobody had put that in", a.outcome()), []int{i}}
+			return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s: nobody had put that in", a.outcome()), []int{i}}
 		case ways[a.value].out >= 0:
-			return linear.Illegal, conflict{takenTwice.Of().Say("%s was taken twice and put in once", verdict.Shorten(a.value)),
+			return linear.Illegal, conflict{takenTwice.Cause().Claim("%s was taken twice and put in once", verdict.Shorten(a.value)),
 				[]int{ways[a.value].in, ways[a.value].out, i}}
 		default:
 			ways[a.value].out = i
@@ -879,18 +880,18 @@ func (w *way) appendTo(acts []int) []int {
 
 // queueConflict explains an illegal queue by one value or two that contradict it; without any it was found empty.
 func queueConflict(acts []act, names []*way, pair []int) conflict {
-	c := conflict{Claim: queueEmpty.Of().Say("the queue was found empty, although something was in it all the time")}
+	c := conflict{Claim: queueEmpty.Cause().Claim("the queue was found empty, although something was in it all the time")}
 	for _, k := range pair {
 		c.acts = names[k].appendTo(c.acts)
 	}
 	in := func(k int) string { return verdict.Shorten(acts[names[pair[k]].in].value) }
 	switch {
 	case len(pair) == 1:
-		c.Claim = takenEarly.Of().Say("%s was taken before it was put in", in(0))
+		c.Claim = takenEarly.Cause().Claim("%s was taken before it was put in", in(0))
 	case len(pair) == 2 && names[pair[0]].out < 0:
-		c.Claim = passedOver.Of().Say("%s was taken, but %s, which was put in before it, was not", in(1), in(0))
+		c.Claim = passedOver.Cause().Claim("%s was taken, but %s, which was put in before it, was not", in(1), in(0))
 	case len(pair) == 2:
-		c.Claim = overtaken.Of().Say("%s was taken before %s, which was put in before it", in(1), in(0))
+		c.Claim = overtaken.Cause().Claim("%s was taken before %s, which was put in before it", in(1), in(0))
 	}
 	return c
 }
@@ -1031,17 +1032,17 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		case a.verb == acquire && a.result == "false":
 			refusals, refusedActs = append(refusals, span), append(refusedActs, i)
 		case a.verb == acquire && held:
-			return linear.Illegal, conflict{lockTwice.Of().Say("%s acquired the lock twice and did not release it between",
+			return linear.Illegal, conflict{lockTwice.Cause().Claim("%s acquired the lock twice and did not release it between",
 				verdict.Shorten(a.value)), []int{ways[k].in, i}}
 		case a.verb == acquire:
 			holds[a.value] = len(ways)
 			ways, passages = append(ways, way{i, -1}), append(passages, linear.Passage{In: span})
 		case a.result == "false" && held:
 			return linear.Illegal, conflict{
-				lockHeld.Of().Say("%s could not release the lock, although it held it", verdict.Shorten(a.value)), []int{ways[k].in, i}}
+				lockHeld.Cause().Claim("%s could not release the lock, although it held it", verdict.Shorten(a.value)), []int{ways[k].in, i}}
 		case a.result == "false":
 		case !held:
-			return linear.Illegal, conflict{lockNotHeld.Of().Say("%s released the lock, although it did not hold it", verdict.Shorten(a.value)), []int{i}}
+			return linear.Illegal, conflict{lockNotHeld.Cause().Claim("%s released the lock, although it did not hold it", verdict.Shorten(a.value)), []int{i}}
 		default:
 			ways[k].out, passages[k].Out = i, &span
 			delete(holds, a.value)
@@ -1053,9 +1054,10 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	}
 	if refused >= 0 {
 		a := &acts[refusedActs[refused]]
-		return answer, conflict{lockRefused.Of().Say("%s was refused the lock, although nobody held it", verdict.Shorten(a.value)), []int{refusedActs[refused]}}
+		return answer, conflict{lockRefused.Cause().Claim("%s was refused the lock, although nobody held it", verdict.Shorten(a.value)),
+			[]int{refusedActs[refused]}}
 	}
-	c := conflict{Claim: lockBoth.Of().Say("%s and %s held the lock at once",
+	c := conflict{Claim: lockBoth.Cause().Claim("%s and %s held the lock at once",
 		verdict.Shorten(acts[ways[pair[0]].in].value), verdict.Shorten(acts[ways[pair[1]].in].value))}
 	for _, k := range pair {
 		c.acts = append(c.acts, ways[k].in)

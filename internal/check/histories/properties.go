@@ -94,8 +94,8 @@ func monotonic(p *world.Property, ops []history.Operation) verdict.Verdict {
 			}
 			tested = tested || highest.value != nil
 			if less(r.value, highest.value) {
-				v.Violate(r.op.Return, r.op.ReturnTimeNs, wentBack.Of(numberOrNothing(r.op)).
-					Say("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op)))
+				v.Violate(r.op.Return, r.op.ReturnTimeNs, wentBack.Cause(numberOrNothing(r.op)).
+					Claim("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op)))
 				for _, o := range []history.Operation{highest.op, r.op} {
 					v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %q -> %s; returned at %s (event %d)",
 						verdict.Seconds(o.CallTimeNs), o.Call,
@@ -186,7 +186,7 @@ func durable(p *world.Property, ops []history.Operation) verdict.Verdict {
 				break
 			}
 			if lost != nil {
-				v.Violate(o.Return, o.ReturnTimeNs, claim.Cause.Say("key %q: %s", key, claim.Words))
+				v.Violate(o.Return, o.ReturnTimeNs, claim.Cause.Claim("key %q: %s", key, claim.Words))
 				v.Evidence = []string{m.described(*lost), m.described(o)}
 				if line := m.countMissing(k.changes, o); line != "" {
 					v.Evidence = append(v.Evidence, line)
@@ -397,12 +397,13 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		}
 		times[o.Input]++
 		if n := there[o.Input]; list && n > 0 && times[o.Input] > n {
-			return &changes[i], tooFew.Of().Say("%s was acknowledged %d times and is there %d times at the end", verdict.Shorten(o.Input), times[o.Input], n)
+			return &changes[i],
+				tooFew.Cause().Claim("%s was acknowledged %d times and is there %d times at the end", verdict.Shorten(o.Input), times[o.Input], n)
 		} else if n > 0 {
 			continue
 		}
 		if at, ok := removed[o.Input]; !ok || at < o.Call {
-			return &changes[i], gone.Of().Say("%s was acknowledged and is not there at the end", verdict.Shorten(o.Input))
+			return &changes[i], gone.Cause().Claim("%s was acknowledged and is not there at the end", verdict.Shorten(o.Input))
 		}
 	}
 	// What was removed for good and not put in again must not be there either.
@@ -413,7 +414,7 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		if !slices.ContainsFunc(changes, func(p history.Operation) bool {
 			return sort(p.Op) == put && p.Input == o.Input && (p.Return == history.Pending || p.Return > o.Call)
 		}) {
-			return &changes[i], returnedAgain.Of().Say("the removal of %s was acknowledged, and it is there at the end", verdict.Shorten(o.Input))
+			return &changes[i], returnedAgain.Cause().Claim("the removal of %s was acknowledged, and it is there at the end", verdict.Shorten(o.Input))
 		}
 	}
 	return nil, failure.Claim{}
@@ -445,7 +446,7 @@ func unexplained(changes []history.Operation, look history.Operation, b *linear.
 			last = i
 		}
 	}
-	return &changes[last], unmade.Of().Say("no order of its acknowledged changes makes %s, which a read at the end returned", returned(look)), nil
+	return &changes[last], unmade.Cause().Claim("no order of its acknowledged changes makes %s, which a read at the end returned", returned(look)), nil
 }
 
 // replaced finds an acknowledged change after which a key cannot hold what was read at the end.
@@ -470,7 +471,7 @@ func replaced(changes []history.Operation, look history.Operation, sort func(str
 	if !look.Found && look.Output == "" {
 		c = vanished
 	}
-	return &changes[last], c.Of(changes[last].Op).Say("%s was acknowledged, and a read at the end returned %s", asked, returned(look))
+	return &changes[last], c.Cause(changes[last].Op).Claim("%s was acknowledged, and a read at the end returned %s", asked, returned(look))
 }
 
 // returned spells the result of a read: nothing, or a value that may be empty.

@@ -140,7 +140,7 @@ func (l *lists) readList(i int, a listAccess, o *own) *Finding {
 	list, key := l.ListLog.read(a), l.keys.texts[a.key]
 	n := len(list) - len(o.appends)
 	if n < 0 || !slices.Equal(list[n:], o.appends) {
-		return wrong("internal", ownReads.Of(notAtEnd), []int{i}, "%s read %s of key %q, which does not end with its own %s",
+		return wrong("internal", ownReads.Cause(notAtEnd), []int{i}, "%s read %s of key %q, which does not end with its own %s",
 			l.words(i), l.show(list), key, l.show(o.appends))
 	}
 	known := &l.longest[a.key]
@@ -160,14 +160,14 @@ func (l *lists) readList(i int, a listAccess, o *own) *Finding {
 			w = l.places.find(a.key, v)
 		}
 		if w < 0 {
-			return wrong("G1a", unwritten.Of(), []int{i}, "%s read %q in key %q, which nobody had appended", l.words(i), l.values.text(v), key)
+			return wrong("G1a", unwritten.Cause(), []int{i}, "%s read %q in key %q, which nobody had appended", l.words(i), l.values.text(v), key)
 		}
 		p := &l.appends[w]
 		switch {
 		case int(p.txn) == i:
 			return l.ownElsewhere(i, a, v)
 		case l.txns[p.txn].fate == Aborted:
-			return wrong("G1a", abortedRead.Of(), []int{int(p.txn), i},
+			return wrong("G1a", abortedRead.Cause(), []int{int(p.txn), i},
 				"%s read %q in key %q, which %s had appended, and that failed", l.words(i), l.values.text(v), key,
 				l.words(int(p.txn)))
 		case at == n-1 && p.nth < p.total-1:
@@ -176,7 +176,7 @@ func (l *lists) readList(i int, a listAccess, o *own) *Finding {
 		l.in[p.txn] = true
 	}
 	if shared := min(len(list), len(known.values)); known.list != int32(a.what) && !slices.Equal(list[:shared], known.values[:shared]) {
-		return wrong("incompatible order", incompatible.Of(diverging), []int{int(known.reader), i},
+		return wrong("incompatible order", incompatible.Cause(diverging), []int{int(known.reader), i},
 			"%s read %s of key %q, and %s read %s: no order of the appends explains both",
 			l.words(i), l.show(list), key, l.words(int(known.reader)), l.show(known.values))
 	}
@@ -216,15 +216,15 @@ func (l *lists) again(i int, a listAccess, known *longest, looked, n int) *Findi
 }
 
 func (l *lists) ownElsewhere(i int, a listAccess, v value) *Finding {
-	return wrong("internal", ownReads.Of(elsewhere), []int{i},
+	return wrong("internal", ownReads.Cause(elsewhere), []int{i},
 		"%s read its own %q in key %q at a different position from where it appended it", l.words(i), l.values.text(v),
 		l.keys.texts[a.key])
 }
 
 // amid: a read ends in the middle of the appends of a transaction.
 func (l *lists) amid(i int, a listAccess, p *appended, v value) *Finding {
-	return wrong("G1b", intermediate.Of(), []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s", l.words(i), l.keys.texts[a.key],
-		l.values.text(v), l.words(int(p.txn)))
+	return wrong("G1b", intermediate.Cause(), []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s",
+		l.words(i), l.keys.texts[a.key], l.values.text(v), l.words(int(p.txn)))
 }
 
 // orderly finds a longest list that no order of the appends explains.
@@ -235,12 +235,12 @@ func (l *lists) orderly() *Finding {
 		for at, w := range order.appends {
 			p := &l.appends[w]
 			if int(p.at) != at {
-				return wrong("incompatible order", incompatible.Of(readTwice), []int{int(order.reader)},
+				return wrong("incompatible order", incompatible.Cause(readTwice), []int{int(order.reader)},
 					"%s read %q twice in key %q, where it was appended once",
 					l.words(int(order.reader)), l.values.text(order.values[at]), l.keys.texts[k])
 			}
 			if p.nth != next[p.txn] {
-				return wrong("incompatible order", incompatible.Of(unordered), []int{int(order.reader), int(p.txn)},
+				return wrong("incompatible order", incompatible.Cause(unordered), []int{int(order.reader), int(p.txn)},
 					"%s read the appends of %s to key %q out of order, or only some of them", l.words(int(order.reader)),
 					l.words(int(p.txn)), l.keys.texts[k])
 			}
@@ -615,7 +615,8 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 		}
 	}
 	p.number()
-	violated := *wrong("G-single", orderless.Of(string(SnapshotIsolation)), nil, "no order of the appends that nobody read gives each transaction a snapshot")
+	violated := *wrong("G-single", orderless.Cause(string(SnapshotIsolation)), nil,
+		"no order of the appends that nobody read gives each transaction a snapshot")
 	cycle, done := p.saturate(b)
 	if cycle != nil {
 		return violated
@@ -693,9 +694,10 @@ func finish(f Finding, txns int, words func(txn int) string, cycle []step, say f
 		}
 		f.Steps = append(f.Steps, say(s, from, to))
 	}
-	f.Reason, f.Cause = fmt.Sprintf("%s: %d transactions each come before the next one, in a cycle", f.Anomaly, len(f.Txns)), cyclic.Of(anomalyCode(f.Anomaly))
+	f.Reason, f.Cause = fmt.Sprintf("%s: %d transactions each come before the next one, in a cycle", f.Anomaly, len(f.Txns)),
+		cyclic.Cause(anomalyCode(f.Anomaly))
 	if len(f.Txns) == 1 {
-		f.Reason, f.Cause = f.Anomaly+": "+f.Steps[0], selfCyclic.Of(anomalyCode(f.Anomaly), cycle[0].kind.String())
+		f.Reason, f.Cause = f.Anomaly+": "+f.Steps[0], selfCyclic.Cause(anomalyCode(f.Anomaly), cycle[0].kind.String())
 	}
 	for k, t := range f.Txns {
 		f.Steps = append(f.Steps, fmt.Sprintf("T%d is %s", k+1, words(t)))

@@ -85,7 +85,7 @@ func (r *registers) read() *Finding {
 			}
 			if v, wrote := own[k]; wrote {
 				if !a.Found || a.Value != v {
-					return wrong("internal", ownReads.Of(otherValue), []int{i}, "%s read %s in key %q after it had written %q", t, shown(a), a.Key, v)
+					return wrong("internal", ownReads.Cause(otherValue), []int{i}, "%s read %s in key %q after it had written %q", t, shown(a), a.Key, v)
 				}
 				continue
 			}
@@ -96,14 +96,14 @@ func (r *registers) read() *Finding {
 			w, ok := writer[cell{k, a.Value}]
 			switch {
 			case !ok:
-				return wrong("G1a", unwritten.Of(), []int{i}, "%s read %q in key %q, which nobody had written", t, a.Value, a.Key)
+				return wrong("G1a", unwritten.Cause(), []int{i}, "%s read %q in key %q, which nobody had written", t, a.Value, a.Key)
 			case int(w.txn) == i:
-				return wrong("internal", ownReads.Of(tooEarly), []int{i}, "%s read its own %q in key %q before it wrote it", t, a.Value, a.Key)
+				return wrong("internal", ownReads.Cause(tooEarly), []int{i}, "%s read its own %q in key %q before it wrote it", t, a.Value, a.Key)
 			case r.txns[w.txn].Fate == Aborted:
-				return wrong("G1a", abortedRead.Of(), []int{int(w.txn), i},
+				return wrong("G1a", abortedRead.Cause(), []int{int(w.txn), i},
 					"%s read %q in key %q, which %s had written, and that failed", t, a.Value, a.Key, &r.txns[w.txn])
 			case !w.last:
-				return wrong("G1b", intermediate.Of(), []int{int(w.txn), i},
+				return wrong("G1b", intermediate.Cause(), []int{int(w.txn), i},
 					"%s read %q in key %q, which %s had overwritten itself", t, a.Value, a.Key, &r.txns[w.txn])
 			}
 			r.in[w.txn] = true
@@ -396,7 +396,7 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 		case linear.Legal:
 			return Finding{Answer: Holds}
 		case linear.Illegal:
-			return *wrong(string(level), orderless.Of(string(level)), nil, "no order of the %d transactions explains what they read", len(r.txns))
+			return *wrong(string(level), orderless.Cause(string(level)), nil, "no order of the %d transactions explains what they read", len(r.txns))
 		}
 	}
 	return Finding{Reason: fmt.Sprintf("budget: no order of the %d transactions was found, nor that there is none, within %s; use "+
@@ -416,7 +416,7 @@ func (r *registers) plan(level Level) (*plan, *Finding) {
 		for _, s := range reads {
 			if other, again := from[s.key]; again {
 				if other != s.from {
-					return nil, wrong("G-single", twoValues.Of(), []int{t}, "%s read key %q twice and saw two values", &r.txns[t], r.names[s.key])
+					return nil, wrong("G-single", twoValues.Cause(), []int{t}, "%s read key %q twice and saw two values", &r.txns[t], r.names[s.key])
 				}
 				continue
 			}
