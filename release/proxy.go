@@ -17,7 +17,7 @@ import (
 )
 
 // released are the folders of the modules that a release has, in the order of their release: a module comes after those that it requires.
-// All other modules, those of bench and examples among them, are built in a checkout alone.
+// All other modules, those of bench and examples among them, are built only in a checkout.
 var released = []string{".", "live", "sdk/grpcfault", "sdk/redisfault"}
 
 // proxyFolder is the part of a release that GOPROXY=file://... serves (go.dev/ref/mod#goproxy-protocol).

@@ -13,8 +13,8 @@ import (
 // Capabilities lists the faults and settings that an engine can apply. Each engine declares it once.
 type Capabilities struct {
 	Engine string // the name after --engine
-	// Faults has the kinds that the engine injects. Without it, these are all kinds but those in Reasons, which says why the
-	// engine cannot inject a kind.
+	// Faults has the kinds that the engine injects. If nil, it injects every kind that has no entry in Reasons. Reasons says why
+	// the engine cannot inject a kind.
 	Faults  map[world.FaultKind]Capability
 	Reasons map[world.FaultKind]string
 
@@ -29,7 +29,7 @@ type Capability struct {
 	Missing func() *Lack
 	// Features are parts of a kernel that only a started world can try out.
 	Features []string
-	// OnRequest leaves the fault out of presets, since not every program bears it.
+	// OnRequest leaves the fault out of presets, since some programs cannot run under it.
 	OnRequest bool
 }
 
@@ -73,7 +73,7 @@ func (c *Capabilities) Injects(r *world.FaultRule) bool {
 	return c.Has(r.Kind) && (c.AtCalls || !r.OnCalls()) && (r.ByUser || !c.Faults[r.Kind].OnRequest)
 }
 
-// remedy is for what another engine can do.
+// remedy is the advice for faults and settings that another engine supports.
 const remedy = "leave it out, or use --engine native"
 
 // Validate finds the settings and the rules of a user that the engine cannot follow. Rules of presets are not the user's, and
@@ -92,7 +92,7 @@ func (c *Capabilities) Validate(spec *world.Spec) (all Mistakes) {
 	}
 	if !c.DiskSpeed && spec.Faults.DiskSpeed != "" && spec.Faults.Mode != world.Harsh {
 		all = append(all, Mistake{Part: PartFault, Name: world.DiskSpeedKey,
-			Problem: fmt.Sprintf("the engine %s does not set the speed of disks", c.Engine), Remedy: remedy})
+			Problem: fmt.Sprintf("the engine %s cannot set disk speed", c.Engine), Remedy: remedy})
 	}
 	return all
 }
@@ -105,7 +105,7 @@ func (c *Capabilities) schedule(spec *world.Spec) (all Mistakes) {
 	}{{"switches", spec.Sched.Blocks > 0}, {"cpus", spec.Sched.CPUs > 0 && spec.Sched.Blocks == 0}} {
 		if s.set {
 			all = append(all, Mistake{Part: PartSimulation, Name: s.key,
-				Problem: fmt.Sprintf("the engine %s does not have simulation.%s", c.Engine, s.key), Remedy: remedy})
+				Problem: fmt.Sprintf("the engine %s does not support simulation.%s", c.Engine, s.key), Remedy: remedy})
 		}
 	}
 	return all
@@ -119,19 +119,19 @@ func (c *Capabilities) mistake(r *world.FaultRule) Mistake {
 	case c.Reasons[r.Kind] != "":
 		m.Problem = fmt.Sprintf("the engine %s does not inject %s: %s", c.Engine, r.Kind, c.Reasons[r.Kind])
 	case !ok:
-		m.Problem = fmt.Sprintf("the engine %s does not inject %s, but %s", c.Engine, r.Kind, world.FaultNames(c.Kinds()))
+		m.Problem = fmt.Sprintf("the engine %s does not inject %s; it injects %s", c.Engine, r.Kind, world.FaultNames(c.Kinds()))
 	case r.OnCalls() && !c.AtCalls:
 		m.Name = cmp.Or(strings.Join(r.At, ","), m.Name)
-		m.Problem = fmt.Sprintf("the engine %s injects nothing at what a program does, such as a system call, a reply or a recovery: "+
-			"it does not see that", c.Engine)
+		m.Problem = fmt.Sprintf("the engine %s cannot inject faults at a system call, a reply or a recovery, because it does not "+
+			"see what programs do", c.Engine)
 	case lack != nil:
 		m.Problem, m.Remedy = lack.Problem, lack.Remedy
 	}
 	return m
 }
 
-// Supported returns the Spec without the rules that the engine cannot follow and with disks as fast as the machine's, and a
-// warning for each kind of rule that it left out. Each rule keeps its number.
+// Supported returns the Spec without the rules that the engine cannot follow, and with disks as fast as the machine's if it cannot
+// set their speed. Warnings name the omitted rules. The others keep their numbers.
 func (c *Capabilities) Supported(spec *world.Spec) (own *world.Spec, warnings []string) {
 	if !c.DiskSpeed {
 		spec, _ = fault.AnySpeed(spec)
@@ -141,8 +141,8 @@ func (c *Capabilities) Supported(spec *world.Spec) (own *world.Spec, warnings []
 	}
 	own, left := fault.LeaveOut(spec, func(r *world.FaultRule) bool { return c.Injects(r) || !fault.Known(r.Kind) })
 	if slices.ContainsFunc(spec.Faults.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && r.OnCalls() && !c.AtCalls }) {
-		warnings = append(warnings, fmt.Sprintf("the engine %s injects no faults at what programs do, so rules at such moments "+
-			"are left out", c.Engine))
+		warnings = append(warnings, fmt.Sprintf("skipping rules at system calls, replies and recoveries: the engine %s does not see "+
+			"them", c.Engine))
 	}
 	// Rules of these kinds without a moment stay.
 	left = slices.DeleteFunc(left, func(k world.FaultKind) bool { return c.Has(k) && !c.Faults[k].OnRequest })
@@ -154,5 +154,5 @@ func (c *Capabilities) Supported(spec *world.Spec) (own *world.Spec, warnings []
 
 // LeftOut warns of kinds of faults that a preset has and the engine does not inject.
 func (c *Capabilities) LeftOut(kinds []world.FaultKind) string {
-	return fmt.Sprintf("not injected, since the engine %s cannot: %s; --engine native injects them", c.Engine, world.FaultNames(kinds))
+	return fmt.Sprintf("the engine %s does not inject these faults, so they are skipped: %s; --engine native injects them", c.Engine, world.FaultNames(kinds))
 }

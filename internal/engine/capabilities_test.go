@@ -26,13 +26,13 @@ func TestCapabilities(t *testing.T) {
 	}{
 		"injected":            {rule(fault.Crash, true), "", true},
 		"injected, of preset": {rule(fault.Crash, false), "", true},
-		"other":               {rule(fault.Pause, true), "fault pause: the engine few does not inject pause, but crash, power_loss, clock_skew", false},
+		"other":               {rule(fault.Pause, true), "fault pause: the engine few does not inject pause; it injects crash, power_loss, clock_skew", false},
 		"other, of preset":    {rule(fault.Pause, false), "", false},
 		"lacking":             {rule(fault.PowerLoss, true), "fault power_loss: a disk is missing\n  install a disk", false},
 		"lacking, of preset":  {rule(fault.PowerLoss, false), "", false},
 		"on request":          {rule(fault.ClockSkew, true), "", true},
 		"not requested":       {rule(fault.ClockSkew, false), "", false},
-		"at a call":           {rule(fault.Crash, true, "fsync", "write"), "fault fsync,write: the engine few injects nothing at what a program does", false},
+		"at a call":           {rule(fault.Crash, true, "fsync", "write"), "fault fsync,write: the engine few cannot inject faults at a system call", false},
 		"unknown":             {rule("earthquake", true), "", true}, // whoever prepares the run refuses it
 	} {
 		spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{test.rule}}}

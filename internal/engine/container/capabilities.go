@@ -31,18 +31,18 @@ func missingFaker() *engine.Lack {
 	if faker() != "" {
 		return nil
 	}
-	return &engine.Lack{Problem: "faults of clocks need libfaketime, which is not on this machine",
+	return &engine.Lack{Problem: "clock faults need libfaketime, which is not installed",
 		Remedy: "install it (`apt-get install libfaketime`), leave the rule out, or use --engine native"}
 }
 
 // lacking reports a fault that cannot be had for lack of a feature of the kernel.
 func lacking(kind world.FaultKind, feature, why string) error {
-	return fmt.Errorf("the fault %s needs %s, which this kernel does not have for containers (%s); %s, leave the fault out, or use --engine native",
+	return fmt.Errorf("the fault %s needs %s, which this kernel does not offer to containers (%s); %s, leave the fault out, or use --engine native",
 		kind, feature, why, remedies[feature])
 }
 
 var remedies = map[string]string{
 	hand.LacksFilter: "load it with `modprobe nf_tables`",
 	hand.LacksNetem:  "load it with `modprobe -a sch_htb sch_netem`",
-	hand.LacksReset:  "take a kernel with CONFIG_INET_DIAG_DESTROY",
+	hand.LacksReset:  "use a kernel built with CONFIG_INET_DIAG_DESTROY",
 }

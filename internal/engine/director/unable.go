@@ -12,7 +12,7 @@ import (
 type Unable struct{ Engine string }
 
 func (u Unable) panic(act string) {
-	panic(fmt.Sprintf("director: the engine %s cannot %s, and its Capabilities must not promise it", u.Engine, act))
+	panic(fmt.Sprintf("director: the engine %s cannot %s; its Capabilities must exclude this", u.Engine, act))
 }
 
 // Programs, for engines whose nodes have no processes.

@@ -19,12 +19,12 @@ var capabilities = engine.Capabilities{Engine: "vm", Faults: map[world.FaultKind
 	fault.ClockJump: "its nodes share the clock of one kernel",
 }}
 
-// missingMke2fs names the program without which nodes have no disks that can lose power.
+// missingMke2fs reports a missing mke2fs, which creates the disks that can lose power.
 func missingMke2fs() *engine.Lack {
 	if _, ok := findMke2fs(); ok {
 		return nil
 	}
-	return &engine.Lack{Problem: "the engine vm makes the disks of nodes by mke2fs, which is not there",
+	return &engine.Lack{Problem: "the engine vm needs mke2fs to create the disks of nodes, and it is not installed",
 		Remedy: "install it (apt-get install e2fsprogs), leave the fault out, or use --engine native"}
 }
 
@@ -35,7 +35,7 @@ func losesPower(spec *world.Spec) bool {
 	})
 }
 
-// Validate finds what a Spec asks for and this engine does not have.
+// Validate finds the parts of a Spec that this engine does not support.
 func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
 	if all := capabilities.Validate(spec); len(all) > 0 {
 		return all

@@ -63,7 +63,7 @@ func (w *World) carryOut(r *Request) error {
 			return errors.New("a fault by hand happens now: leave its moment out")
 		}
 		if !capabilities.Injects(&rule) {
-			return fmt.Errorf("the engine vm does not inject %s, but %s", rule.Kind, world.FaultNames(capabilities.Kinds()))
+			return fmt.Errorf("the engine vm does not inject %s; it injects %s", rule.Kind, world.FaultNames(capabilities.Kinds()))
 		}
 		return w.director.InjectNow(rule)
 	default:

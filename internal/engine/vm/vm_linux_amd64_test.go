@@ -305,7 +305,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("a paused world goes on: %+v, then %+v", first, again)
 	}
 	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named",
-		"clock_skew on n1": "does not inject clock_skew, but partition", "crash on n1 at fsync": "leave its moment out",
+		"clock_skew on n1": "does not inject clock_skew; it injects partition", "crash on n1 at fsync": "leave its moment out",
 		"sneeze on n1":               "no kind of fault",
 		"crash on n1 when event > 5": "can begin now"} {
 		if _, err := Ask(socket, Request{Do: Inject, Fault: rule}); err == nil || !strings.Contains(err.Error(), want) {
@@ -413,7 +413,7 @@ func TestFaultsThatItDoesNotHave(t *testing.T) {
 		t.Errorf("a rule of a user: %v", err)
 	}
 	spec.Faults.Rules[1].ByUser, spec.Sched.CPUs = false, 4
-	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not have simulation.cpus") {
+	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not support simulation.cpus") {
 		t.Errorf("what it refuses is %q", why)
 	}
 	spec.Faults.Rules[1].ByUser, spec.Sched.CPUs = true, 0

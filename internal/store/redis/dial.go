@@ -22,7 +22,7 @@ const (
 	optionNames        = "db, dial_timeout, read_timeout, write_timeout and skip_verify"
 )
 
-// Bounds of the pool of connections, and how often a command is sent whose connection breaks.
+// Bounds of the pool of connections, and the attempts at a command whose connection breaks.
 const (
 	maxIdle     = 8
 	idleTimeout = 5 * time.Minute
@@ -69,7 +69,7 @@ func parseDialing(u *url.URL) (*dialing, error) {
 		case "skip_verify":
 			skipVerify, err = strconv.ParseBool(text)
 		default:
-			return nil, fmt.Errorf("the option %.40q is unknown", name)
+			return nil, fmt.Errorf("unknown option %.40q", name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -91,7 +91,7 @@ func databaseNumber(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, errors.New("the path must be the number of a database")
+		return 0, fmt.Errorf("%.20q is not a database number", text)
 	}
 	return n, nil
 }
@@ -160,8 +160,8 @@ func (s session) transact(commands ...command) error {
 	return nil
 }
 
-// withSession calls f with a connection of the pool. If that breaks, as one does whose server was restarted meanwhile, f is
-// called once more with a new connection. So f must not do harm when it is executed twice.
+// withSession calls f with a connection of the pool. If the connection breaks, for
+// example because the server restarted, it calls f once more on a new one. So f must be safe to execute twice.
 func (r *Redis) withSession(ctx context.Context, f func(session) error) error {
 	get := r.pool.GetContext
 	for attempt := 1; ; attempt++ {
@@ -182,7 +182,7 @@ func useConnection(ctx context.Context, get func(context.Context) (client.Conn, 
 	if err != nil {
 		return err
 	}
-	defer conn.Close() // gives it back to the pool
+	defer conn.Close() // returns it to the pool
 	return f(session{ctx, conn})
 }
 

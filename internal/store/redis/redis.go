@@ -71,8 +71,7 @@ func Open(text string) (*Redis, error) {
 	u.RawQuery = query.Encode()
 	d, err := parseDialing(u)
 	if err != nil {
-		return nil, fmt.Errorf("store: the URL of %s: %w; the number of a database follows the host, and prefix=NAME and the "+
-			"options %s follow a ?", u.Host, err, optionNames)
+		return nil, fmt.Errorf("store: the URL of %s: %w; write redis://HOST/NUMBER?OPTION=VALUE, with these options: prefix, %s", u.Host, err, optionNames)
 	}
 	return &Redis{name: name.String(), prefix: "{" + prefix + "}:", dialing: d, pool: newPool(d), packer: store.NewPacker()}, nil
 }

@@ -212,9 +212,9 @@ func TestOptions(t *testing.T) {
 	for url, want := range map[string]string{
 		"redis://h/2?dial_timeout=1s&read_timeout=3&write_timeout=500ms": "",
 		"rediss://h?db=3&skip_verify=true":                               "",
-		"redis://h/x":                                                    "the path must be the number of a database",
-		"redis://h/-1":                                                   "the path must be the number of a database",
-		"redis://h?pool_size=3":                                          `the option "pool_size" is unknown`,
+		"redis://h/x":                                                    "is not a database number",
+		"redis://h/-1":                                                   "is not a database number",
+		"redis://h?pool_size=3":                                          `unknown option "pool_size"`,
 		"redis://h?read_timeout=soon":                                    `"soon" is not a duration`,
 		"redis://h?read_timeout=0":                                       `"0s" is not a duration`,
 		"redis://h?skip_verify=perhaps":                                  "skip_verify: ",

@@ -4,15 +4,15 @@
 //	//ci:later memory
 //	func TestHostilePrograms(t *testing.T) {
 //
-// CI runs all tests once, and some again as other users. The marks say which:
+// CI runs all tests once as root, and repeats some as other users, by their marks:
 //
-//	series    a long series of runs in which nothing depends on the user: not again
-//	later     what happens in a world for long: again as a user, beside the other tests
-//	underway  what happens in worlds that have started: not again where user namespaces are denied
-//	user      a test of the command line that depends on the user: again as a user
-//	nouserns  a test of the command line that depends on user namespaces: again where they are denied
+//	series    a long series of runs that does not depend on the user: never repeated
+//	later     a long test of a world: repeated as a user, in parallel with other tests
+//	underway  a test of running worlds: not repeated without user namespaces
+//	user      a test of the command line that depends on the user: repeated as a user
+//	nouserns  a test of the command line that depends on user namespaces: repeated without them
 //
-// Arguments are marks, joined by commas, and folders, in which FOLDER/... includes those below.
+// Its arguments are marks, joined by commas, and folders. FOLDER/... includes subfolders.
 package main
 
 import (
