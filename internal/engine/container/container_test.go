@@ -133,7 +133,8 @@ func stack(t *testing.T) string {
 	}
 	text = strings.Replace(text, "    build: {command: go build -o .bloodhound/bin/proxy ./proxy, environment: {CGO_ENABLED: 0}}\n", "", 1)
 	text = strings.ReplaceAll(text, ".bloodhound/bin/proxy", "./redis-proxy")
-	if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "-C", dir, "build", "-o", filepath.Join(to, "redis-proxy"), "./proxy").CombinedOutput(); err != nil {
+	build := exec.Command("env", "CGO_ENABLED=0", "go", "-C", dir, "build", "-o", filepath.Join(to, "redis-proxy"), "./proxy")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
 	text += `  rules:
