@@ -273,9 +273,13 @@ func TestValidateErrors(t *testing.T) {
 // etcd finds the specifications that etcd's raft has with it, in the module cache.
 func etcd(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "go.etcd.io/raft/v3")
-	cmd.Dir = filepath.Join("..", "examples", "raft")
-	out, err := cmd.Output()
+	inModule := func(args ...string) ([]byte, error) {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = filepath.Join("..", "examples", "inprocess", "raft")
+		return cmd.Output()
+	}
+	inModule("mod", "download", "go.etcd.io/raft/v3") // which list does not do
+	out, err := inModule("list", "-m", "-f", "{{.Dir}}", "go.etcd.io/raft/v3")
 	folder := filepath.Join(strings.TrimSpace(string(out)), "tla")
 	if _, statErr := os.Stat(filepath.Join(folder, "example.ndjson")); err != nil || statErr != nil {
 		needs.Missing(t, "go.etcd.io/raft/v3", "it is not in the module cache", err)
