@@ -55,7 +55,7 @@ faults:
 			}
 			Evidence struct {
 				Struck map[string]struct {
-					Strikes    int
+					Faults     int
 					DuringWork int `json:"during_work"`
 				}
 				ReadBack struct{ Invoked, Ok int } `json:"read_back"`
@@ -74,7 +74,7 @@ faults:
 		t.Errorf("%v", at)
 	}
 	for _, kind := range []string{"partition", "crash"} {
-		if n := doc.Run.Evidence.Struck[kind]; n.Strikes == 0 || n.DuringWork != n.Strikes {
+		if n := doc.Run.Evidence.Struck[kind]; n.Faults == 0 || n.DuringWork != n.Faults {
 			t.Errorf("%s: %+v", kind, n)
 		}
 	}
