@@ -1,13 +1,13 @@
 package explore
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 // Background describes the runs of a campaign that hold, for a story of a failing one to compare it with.
@@ -22,17 +22,7 @@ type Background struct {
 // UnmarshalJSON also reads backgrounds of earlier builds, which called the run without faults calm.
 func (b *Background) UnmarshalJSON(text []byte) error {
 	type plain Background
-	read := struct {
-		*plain
-		Calm map[string]string `json:"calm"`
-	}{plain: (*plain)(b)}
-	if err := json.Unmarshal(text, &read); err != nil {
-		return err
-	}
-	if b.Baseline == nil {
-		b.Baseline = read.Calm
-	}
-	return nil
+	return strictjson.Renamed(text, (*plain)(b), "calm", &b.Baseline)
 }
 
 // maxRefused bounds Background.Refused.

@@ -4,9 +4,9 @@
 package fault
 
 import (
-	"encoding/json"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -109,17 +109,7 @@ type Ledger struct {
 }
 
 // UnmarshalJSON also reads ledgers of earlier builds, which called injections strikes.
-func (l *Ledger) UnmarshalJSON(b []byte) error {
+func (l *Ledger) UnmarshalJSON(text []byte) error {
 	type plain Ledger
-	read := struct {
-		*plain
-		Strikes []Injection `json:"strikes"`
-	}{plain: (*plain)(l)}
-	if err := json.Unmarshal(b, &read); err != nil {
-		return err
-	}
-	if l.Injections == nil {
-		l.Injections = read.Strikes
-	}
-	return nil
+	return strictjson.Renamed(text, (*plain)(l), "strikes", &l.Injections)
 }

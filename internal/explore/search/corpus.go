@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -39,19 +40,9 @@ type Entry struct {
 }
 
 // UnmarshalJSON also reads entries of earlier builds, which called injections strikes.
-func (e *Entry) UnmarshalJSON(b []byte) error {
+func (e *Entry) UnmarshalJSON(text []byte) error {
 	type plain Entry
-	read := struct {
-		*plain
-		Strikes []tape.Decision `json:"strikes"`
-	}{plain: (*plain)(e)}
-	if err := json.Unmarshal(b, &read); err != nil {
-		return err
-	}
-	if e.Injections == nil {
-		e.Injections = read.Strikes
-	}
-	return nil
+	return strictjson.Renamed(text, (*plain)(e), "strikes", &e.Injections)
 }
 
 // corpus holds the runs that one guide keeps, up to a number.
