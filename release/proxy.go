@@ -17,7 +17,7 @@ import (
 )
 
 // released are the folders of the modules that a release has, in the order of their release: a module comes after those that it requires.
-// All other modules, those of bench and examples among them, are built only in a checkout.
+// All other modules, such as bench and examples, are built only in a checkout.
 var released = []string{".", "live", "sdk/grpcfault", "sdk/redisfault"}
 
 // proxyFolder is the part of a release that GOPROXY=file://... serves (go.dev/ref/mod#goproxy-protocol).
@@ -46,8 +46,8 @@ func (s *source) readMod(folder string) (*modfile.File, error) {
 	return modfile.Parse(name, text, nil)
 }
 
-// writeProxy serves some of the released modules from a folder. Their version is the one that they require of each other, which is the tag of a commit
-// that has one.
+// writeProxy serves some of the released modules from a folder. Their version is the one they require of each
+// other. On a tagged commit, it is the tag.
 func (s *source) writeProxy(folder string, modules []string) error {
 	live, err := s.readMod("live")
 	if err != nil {

@@ -198,8 +198,8 @@ func releaseOf(t *testing.T, src *source) string {
 	return requirement(live, modulePath)
 }
 
-// proxied are the variables by which the go command takes modules from the proxy in a folder, and those of others from this machine's
-// cache where it has them. They were verified by go.sum when they came, so no database of sums is asked. Nothing is added to that cache.
+// proxied returns the variables with which the go command takes our modules from the proxy in a folder, and others from this machine's
+// cache if they are there. go.sum verified these when they were downloaded, so no database of sums is asked. Nothing is added to that cache.
 func proxied(t *testing.T, dir string) []string {
 	t.Helper()
 	src := &source{root: ".."}

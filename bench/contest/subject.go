@@ -70,7 +70,7 @@ func (x *subject) campaign(strategy string, seed uint64) (*explore.Campaign, err
 		Workers: 1, BaselineFirst: true}, err
 }
 
-// unguide has the runs of a campaign not followed in the model that only guides: a search does not pay for what it does not look at.
+// unguide removes the model that only guides from a campaign, so that a search which does not look at it does not pay for it.
 func (x *subject) unguide(c *explore.Campaign) {
 	spec := *c.Setup.Spec
 	spec.Guide = nil
@@ -141,7 +141,7 @@ func (x *subject) changed() error {
 	return nil
 }
 
-// within has the digests with the paths of the project's folder distinguished from there on.
+// within returns the digests with paths relative to the project's folder where they lie in it.
 func (x *subject) within() map[string]string {
 	dir := strings.TrimRight(x.project.Spec.Dir, "/") + "/"
 	files := map[string]string{}

@@ -45,7 +45,7 @@ import (
 
 func main() {
 	jar := flag.String("jar", "", "the `path` of tla2tools.jar, and of other jars after colons")
-	raft := flag.String("raft", "", "the `folder` of etcdraft.tla (default: that of the module which examples/inprocess/raft uses)")
+	raft := flag.String("raft", "", "the `folder` of etcdraft.tla (default: from the module that examples/inprocess/raft uses)")
 	level := flag.Int("level", 10, "states of a behaviour of etcdraft.tla, breadth first")
 	walks := flag.Int("walks", 1000, "behaviours of etcdraft.tla, at random")
 	only := flag.String("only", "", "measure rows whose name has this `text`")

@@ -13,8 +13,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// method is how a type of checks judges runs, beside its row in world.CheckKinds. Those that judge the operations of a history, and
-// nothing else of a run, are in histories.Methods.
+// method judges runs for one type of checks. It complements the row of the type in world.CheckKinds. Checks that judge nothing but the
+// operations of a history are in histories.Methods.
 type method struct {
 	of world.CheckType
 	// judge judges a run.
@@ -57,7 +57,7 @@ var methods = []method{
 	{of: world.RunningCheck, judge: runningAtEnd},
 }
 
-// methodOf gives the row of a type; an empty one for a type that methods lacks.
+// methodOf returns the row of a type, or an empty row for a type that methods lacks.
 func methodOf(t world.CheckType) *method {
 	for i := range methods {
 		if methods[i].of == t {

@@ -203,9 +203,9 @@ const goneNs = 10e6
 var killing = fault.KindsOf((*fault.Row).Kills)
 
 // harmed measures how close faults came to acknowledged operations, where drivers say which node they asked: how soon
-// after a change the node that acknowledged it was killed, or lost its power, when what it had not written yet was
-// lost; and how many operations a node acknowledged while it was cut off from all others from beginning to end, when it
-// cannot know what these do. Their sign is n/(n+8), as for changes without an answer.
+// after a change the node that acknowledged it was killed, or lost power and with it all that it had not yet written; and
+// how many operations a node acknowledged while it was cut off from all others throughout, so that it could not know
+// their state. Their sign is n/(n+8), as for changes without an answer.
 func (n *nearness) harmed(spec *world.Spec, p *world.Property, ops []history.Operation, l *fault.Ledger) {
 	if !spec.Faults.Enabled {
 		return

@@ -129,7 +129,7 @@ type finding struct {
 	evidence []string
 }
 
-// rowSubject identifies the attempts of a row of failures: those of a kind of operation, of a key, or of both.
+// rowSubject identifies the attempts of a row of failures by their kind of operation, their key, or both.
 type rowSubject struct{ kind, key string }
 
 func (s rowSubject) String() string {

@@ -303,7 +303,7 @@ func (t *tolerance) named(nodes []int) string {
 type allowance interface {
 	// covers reports whether a failure of an attempt does not count.
 	covers(a *attempt) bool
-	// counted returns the times of an attempt that count, and countedInRun those of a whole run, whatever was asked.
+	// counted returns the times of an attempt that count, and countedInRun the times of the whole run that do, whatever was asked.
 	counted(a *attempt) []span
 	countedInRun(endNs int64) []span
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Play makes one run of a world, with its Cut applied to the Spec, and judges it. It returns nothing where the run was left early.
+// Play makes one run of a world, with its Cut applied to the Spec, and judges it. It returns nil if the run was abandoned early.
 type Play func(spec *world.Spec, o engine.Options) (*check.Judged, error)
 
-// Perform makes the run of a job and returns what the campaign learns of it. An error of the engine or of the machine is in the
-// Reply.
+// Perform executes the run of a job and reduces its record to a Reply. The Reply also carries an error of the engine or of the machine.
 func (s *Setup) Perform(job *Job, o engine.Options, play Play) *Reply {
 	spec := s.Spec
 	if job.RulesVersion != nil {
@@ -40,7 +39,7 @@ func (s *Setup) Perform(job *Job, o engine.Options, play Play) *Reply {
 	return r
 }
 
-// reply keeps of a run what the campaign asks for, and drops the rest from the record.
+// reply reduces the record of a run to the parts that the campaign needs.
 func (s *Setup) reply(job *Job, out *check.Judged) (*Reply, error) {
 	r := &Reply{ID: job.ID, Summary: Summarise(out), Seen: s.See(out), Measured: s.Measured(out)}
 	r.Summary.Templates, r.Memory.WorldBytes = loglines.Keys(s.Spec, out.Log), out.MemoryBytes

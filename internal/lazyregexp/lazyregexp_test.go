@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The first uses may come from several goroutines, and all answers are those of the expression.
+// Several goroutines may use an expression first at once, and all get right answers.
 func TestFirstUses(t *testing.T) {
 	r := New(`(\d+)-(\d+)`)
 	var all sync.WaitGroup

@@ -68,7 +68,7 @@ type CheckKind struct {
 	Even bool
 	// AsksNodes says that a probe asks the nodes of the check one after the other.
 	AsksNodes bool
-	// Words says that what its probes print are Bloodhound's own words, and not those of a user's program.
+	// Words says that its probes print Bloodhound's own words, and not the output of a user's program.
 	Words bool
 
 	// WatchedNs is how long after the last heal a check of the type watches the run; nil if it does not. Lasting says that the run goes on
@@ -122,7 +122,7 @@ func whileLive(p *Property) int64 {
 	return 0
 }
 
-// Kind gives the row of a type in CheckKinds; an empty one for a type that it lacks.
+// Kind returns the row of a type in CheckKinds, or an empty row for a type that it lacks.
 func (t CheckType) Kind() *CheckKind {
 	for i := range CheckKinds {
 		if CheckKinds[i].Type == t {

@@ -35,7 +35,7 @@ type Property struct {
 
 // Check is a type of checks with its parameters. CheckKinds says which of them the type has; the others are not set.
 //
-// The order of the fields is that of the JSON of stored Specs, on which digests depend.
+// Fields keep the order of stored JSON, on which digests depend.
 type Check struct {
 	Type CheckType `json:"type"`
 	Subject
@@ -75,7 +75,7 @@ type Question struct {
 	Script       []string `json:"script,omitempty"`  // custom: argv, run on the checker's node
 }
 
-// Tolerance says which faults are no excuse for a property of liveness, progress or recovery.
+// Tolerance says which faults do not excuse a violation of liveness, progress or recovery.
 type Tolerance struct {
 	// While is a condition (Connected) on Nodes: as long as it is true the property must hold, whatever faults lie elsewhere. Faults
 	// of the kinds in Despite excuse nothing anywhere.
@@ -87,14 +87,14 @@ type Tolerance struct {
 
 // Comparison says how an agreement compares the answers of nodes.
 type Comparison struct {
-	// Pattern is a regular expression: its groups, or what it matches, are what must agree.
+	// Pattern is a regular expression. Its groups, or else its whole match, must agree.
 	Pattern    string `json:"pattern,omitempty"`
 	Unanswered string `json:"unanswered,omitempty"` // violated (also empty) or UnknownIfSilent
 }
 
 // Patience bounds what checks of progress and alerts let pass.
 type Patience struct {
-	// Failures in a row, and HangNs under way, are what a progress check lets pass; 0 is no bound.
+	// Failures is the number of failures in a row, and HangNs the time under way, that a progress check tolerates; 0 means unlimited.
 	Failures int   `json:"failures,omitempty"`
 	HangNs   int64 `json:"hang_ns,omitempty"`
 	// Times of faults, and GraceNs after them, do not count unless DuringFaults.

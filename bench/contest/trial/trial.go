@@ -67,7 +67,7 @@ type Size struct {
 	Decisions  int `json:"decisions"`
 }
 
-// Point counts the different states, edges, guards and lines that a trial had reached after so many runs.
+// Point counts the distinct states, edges, guards and lines that a trial reached in its first runs.
 type Point struct {
 	Runs   uint64 `json:"runs"`
 	CPUNs  int64  `json:"cpu_ns"`

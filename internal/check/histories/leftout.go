@@ -249,8 +249,8 @@ func counted(n int, what string) string {
 // maxNamesShown bounds the kinds of operations that a reason lists.
 const maxNamesShown = 10
 
-// Unseen returns which operation that a check names is none of the history's. Of a history without operations it says
-// nothing, since no name is to blame there. Names in there are those of the operations that were begun.
+// Unseen reports operations that a check names and a history lacks. A history without operations proves no name wrong, so
+// nothing is reported of it. there has the names of all operations that began.
 func Unseen(names []string, there map[string]bool) string {
 	if len(there) == 0 {
 		return ""

@@ -15,10 +15,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Add takes in a measure of how close a history came to a violation: sign is 0 where there was no sign of one, and 1 where there would be one.
+// Add records a measure of how close a history came to a violation, from 0, no sign of one, to 1, a violation.
 type Add func(measure string, sign float64, format string, args ...any)
 
-// Method is how a type of checks judges histories, beside its row in world.CheckKinds.
+// Method judges histories for one type of checks. It complements the row of the type in world.CheckKinds.
 type Method struct {
 	Of world.CheckType
 	// Judge judges operations. cut says why there may have been more of the history to come, if there may.
@@ -58,7 +58,7 @@ func durableAtEnd(p *world.Property, ops []history.Operation, cut string) verdic
 
 func condition(c *world.Check) string { return c.Condition }
 
-// MethodOf gives the row of a type; an empty one for a type that Methods lacks.
+// MethodOf returns the row of a type, or an empty row for a type that Methods lacks.
 func MethodOf(t world.CheckType) *Method {
 	for i := range Methods {
 		if Methods[i].Of == t {
@@ -76,7 +76,7 @@ func Operations(p *world.Property, ops []history.Operation) verdict.Verdict {
 	panic(fmt.Sprintf("histories: operations for a check of type %q", p.Check.Type))
 }
 
-// Paired judges by the operations of events. Where they are none, its verdict is unknown.
+// Paired judges by the operations of events. If the events do not pair up, the verdict is unknown.
 func Paired(p *world.Property, events []history.Event, judge func(*world.Property, []history.Operation) verdict.Verdict) verdict.Verdict {
 	ops, err := Pair(events)
 	if err != nil {
@@ -85,7 +85,7 @@ func Paired(p *world.Property, events []history.Event, judge func(*world.Propert
 	return judge(p, ops)
 }
 
-// Validate returns why a property can never be judged: a condition that is no expression, an operation without a model.
+// Validate explains why a property can never be judged, such as a condition that does not compile or an operation outside its model.
 func Validate(p *world.Property) error {
 	if m := MethodOf(p.Check.Type); m.Validate != nil {
 		return m.Validate(p)

@@ -45,8 +45,8 @@ func passed(under, called *history.Operation) float64 {
 	return float64(called.CallTimeNs-under.CallTimeNs) / float64(whole)
 }
 
-// staleReads is how close a read came to being stale: what part of a write's time had passed when a read was called that returned
-// what the write has replaced. Had the read been called after the write returned, the history would not be linearizable.
+// staleReads measures how close a read came to being stale: the part of a write's duration that had passed when a read was called
+// and then returned the value before the write. Had the read been called after the write returned, the history would not be linearizable.
 func staleReads(p *world.Property, ops []history.Operation, add Add) {
 	if !isRegister(p.Check.Model) {
 		return
@@ -79,7 +79,7 @@ func staleReads(p *world.Property, ops []history.Operation, add Add) {
 		if !v.found {
 			v.text = ""
 		}
-		written := uint64(0) // the latest return of a write of this value; 0 is that of the beginning
+		written := uint64(0) // the latest return of a write of this value; 0 for the initial one
 		for _, w := range writers[v] {
 			if w.Call < r.Return {
 				written = max(written, w.Return)

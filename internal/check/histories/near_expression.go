@@ -143,7 +143,7 @@ func (r *robust) value(n ast.Node) (float64, bool) {
 // values are the numbers that an expression gives for each operation.
 func (r *robust) values(n ast.Node) ([]float64, bool) { return r.mapped(n, float) }
 
-// mapped evaluates an expression for each operation, as numbers. It returns false if one of them is no number.
+// mapped evaluates an expression for each operation, as numbers. It returns false if one of them is not a number.
 func (r *robust) mapped(n ast.Node, number func(any) (float64, bool)) ([]float64, bool) {
 	got, ok := r.run("map(ops, "+n.String()+")", n)
 	list := reflect.ValueOf(got)

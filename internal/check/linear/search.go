@@ -88,7 +88,7 @@ func asPorcupine(ops []Op) []porcupine.Operation {
 	return history
 }
 
-// entryBytes is the size of an entry in Porcupine's cache: the bitset of so many operations, and the entry.
+// entryBytes is the size of an entry in Porcupine's cache for a history of count operations: their bitset, and the entry itself.
 func entryBytes(count int) int64 { return int64(count/64+1)*8 + 160 }
 
 // model asks the specification at each step, and does not remember where steps lead.

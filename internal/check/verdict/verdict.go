@@ -1,4 +1,4 @@
-// Package verdict has the judgement of a property: what is said of it, why, and what proves it.
+// Package verdict holds the verdict on a property, with its reason and evidence.
 package verdict
 
 import (
@@ -86,7 +86,8 @@ type Proposal struct {
 	Line  string            `json:"line"`
 }
 
-// AtEnd is the verdict of a check that looks at the end: what it finds broken before the end may be whole there.
+// AtEnd adapts the verdict of a check that judges the end of a run. If the run was cut off, a violation is only unknown: it might
+// have been repaired by the end.
 func AtEnd(p *world.Property, v Verdict, cut string) Verdict {
 	if v.Status != Violated || cut == "" {
 		return v
@@ -96,19 +97,19 @@ func AtEnd(p *world.Property, v Verdict, cut string) Verdict {
 	return u
 }
 
-// New is the start of a judgement: nothing is known yet.
+// New returns a verdict that is still unknown.
 func New(p *world.Property) Verdict {
 	return Verdict{Property: p.Name, Kind: string(p.Kind), Status: Unknown}
 }
 
-// Undecided is a judgement that returns why there is none.
+// Undecided returns an unknown verdict with the reason.
 func Undecided(p *world.Property, format string, args ...any) Verdict {
 	v := New(p)
 	v.Reason = fmt.Sprintf(format, args...)
 	return v
 }
 
-// Idle is unknown because the run did too little.
+// Idle returns a verdict that is unknown because the run did too little.
 func Idle(p *world.Property, format string, args ...any) Verdict {
 	v := Undecided(p, format, args...)
 	v.Idle = true
@@ -118,7 +119,7 @@ func Idle(p *world.Property, format string, args ...any) Verdict {
 // MaxEvidence bounds the operations, crashes or probes that a verdict shows.
 const MaxEvidence = 20
 
-// maxValueShown is how many bytes of a value evidence shows; values are padded to the workload's value size.
+// maxValueShown bounds the bytes of a value that evidence shows; values are padded to the workload's value size.
 const maxValueShown = 40
 
 // Shorten quotes a value, or the beginning of a long one.
@@ -129,5 +130,5 @@ func Shorten(value string) string {
 	return strconv.Quote(value)
 }
 
-// Seconds writes a time of nanoseconds.
+// Seconds formats a time in nanoseconds.
 func Seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 6, 64) + " s" }

@@ -29,7 +29,7 @@ const (
 // budgetRetries is how often a run is made again whose violation did not replay.
 const budgetRetries = 3
 
-// addBudget are those of test that are for builds.
+// addBudget adds the flags of the verb test that are for builds.
 func addBudget(f *campaignFlags, c *cobra.Command) {
 	c.Flags().Var(program.Time(&f.budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
 	c.Flags().Var(flags.File(&f.comment), "comment", "write what a reviewer needs to know, in Markdown, to this `file`")

@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
-// campaignFlags are those of the verbs that make campaigns.
+// campaignFlags holds the flags of the verbs that run campaigns.
 type campaignFlags struct {
 	flags.Set
 	async     bool

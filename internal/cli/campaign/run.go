@@ -23,7 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// runFlags are those of run.
+// runFlags holds the flags of the verb run.
 type runFlags struct {
 	flags.Set
 	async bool

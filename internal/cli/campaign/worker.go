@@ -73,7 +73,8 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	return r
 }
 
-// run makes a run with what the job asks for on its way: a trace, packets, progress, a look. One whose look is refused has no record.
+// run executes the run of a job, and writes a trace and packets, reports progress and looks at the world where the job asks for that. If
+// the look is refused, there is no record.
 func (w *worker) run(spec *world.Spec, job *explore.Job, o engine.Options, progress func(explore.Progress)) (out *check.Judged,
 	began runner.Begin, look *view.Answer, err error) {
 	eng, err := project.EngineFor(spec)

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// OpenPage shows a page in the user's browser: by the program that the variable BROWSER names, or else by that of the desktop.
+// OpenPage shows a page in the user's browser: by the program that the variable BROWSER names, or else by the default of the desktop.
 func OpenPage(path string) error {
 	for _, program := range []string{os.Getenv("BROWSER"), "xdg-open", "open"} {
 		if program == "" {

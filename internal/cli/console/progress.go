@@ -85,7 +85,7 @@ func (p *Progress) Every(parts func(elapsed time.Duration) []Part) (stop func())
 	}
 }
 
-// Part is a piece of a line of progress. Parts are divided by commas; what is not important is left out first where there is no room.
+// Part is a piece of a line of progress. Commas separate the parts. Where there is too little room, unimportant parts are dropped first.
 type Part struct {
 	Text   string
 	Colour Colour
@@ -102,7 +102,7 @@ const (
 	Grey     Colour = "90"
 )
 
-// Line writes as many parts in a line as fit into some columns; 0 is no bound.
+// Line joins as many parts as fit into a number of columns; 0 means unlimited.
 func Line(parts []Part, columns int, coloured bool) string {
 	text, width := "", 0
 	for i, x := range parts {

@@ -20,7 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// explainFlags are those of explain.
+// explainFlags holds the flags of the verb explain.
 type explainFlags struct {
 	flags.Set
 	runs uint64

@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
-// reportFlags are those of report.
+// reportFlags holds the flags of the verb report.
 type reportFlags struct {
 	flags.Set
 	html, markdown string

@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
-// Git runs git in a folder and gives what it prints, without the end of the line; empty if it fails.
+// Git runs git in a folder and returns its output without the trailing newline, or nothing if it fails.
 func Git(ctx context.Context, dir string, args ...string) string {
 	out, err := GitOutput(ctx, dir, args...)
 	if err != nil {
@@ -25,8 +25,8 @@ func Git(ctx context.Context, dir string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// GitOutput gives what git prints in a folder. Git refuses a repository of another owner, since the configuration of a repository can
-// have it execute commands. Such a repository is read through a git directory of our own, without its configuration and hooks.
+// GitOutput returns the output of git in a folder. Git refuses a repository of another owner, since the configuration of a repository can
+// make it execute commands. Such a repository is read through a git directory of our own, without its configuration and hooks.
 func GitOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	out, err := GitAsOwner(ctx, dir, args...)
 	if err != nil && reads(args) && OfAnotherOwner(ctx, dir) {
@@ -42,7 +42,7 @@ func OfAnotherOwner(ctx context.Context, dir string) bool {
 	return errors.As(err, &refused) && refused.owner()
 }
 
-// GitAsOwner gives what git prints in a folder, by the repository's configuration.
+// GitAsOwner returns the output of git in a folder, under the repository's configuration.
 func GitAsOwner(ctx context.Context, dir string, args ...string) (string, error) {
 	return runGit(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))
 }

@@ -60,7 +60,7 @@ func TraceFile(j *explore.Job) string {
 	return j.Trace.File
 }
 
-// TraceJob asks for the trace that the flags or else the configuration want, or none. That it cannot be written is
+// TraceJob requests the trace that the flags, or else the configuration, name; there may be none. A file that cannot be written is
 // reported before anything runs.
 func TraceJob(f *flags.Set, c *cobra.Command, p *Project) (*explore.Trace, error) {
 	t := &explore.Trace{File: f.Trace, Format: f.Format, Level: p.Filter.Level, Events: p.Filter.Events}

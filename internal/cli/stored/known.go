@@ -24,8 +24,8 @@ type knownIn struct {
 	test, failure records.ID
 }
 
-// FetchFailure gives the arguments of a verb about a failure with the path of its file in place of its id in the store that is named. The file is
-// kept in the state folder.
+// FetchFailure fetches a failure from the named store into the state folder, and returns the arguments of the verb with the path of that
+// file instead of the id.
 func FetchFailure(ctx context.Context, a *console.App, f *flags.Set, url string, args []string) ([]string, error) {
 	name := args[0]
 	if url == "" || report.IsFailurePath(name) || !failure.Form.MatchString(name) {
@@ -65,7 +65,7 @@ func inStore(ctx context.Context, a *console.App, p *project.Project, name strin
 	return x, nil
 }
 
-// fetchFile stores the file of a failure of a store in the state folder, and gives its path.
+// fetchFile stores the file of a failure of a store in the state folder, and returns its path.
 func fetchFile(ctx context.Context, s store.Store, p *project.Project, name string) (path string, err error) {
 	v, err := database.ViewOf(ctx, s, records.FailuresOf(p.TestID()))
 	if err != nil {
@@ -91,7 +91,7 @@ func fetchFile(ctx context.Context, s store.Store, p *project.Project, name stri
 	return path, report.Write(path, x)
 }
 
-// WhereKnown finds a failure in the store that is named, or else in that of the project, which may lack both; nil then.
+// WhereKnown finds a failure in the named store, or else in the store of the project; nil if neither has it.
 func WhereKnown(ctx context.Context, a *console.App, url string, p *project.Project, f *report.Failure) (*knownIn, error) {
 	asked := database.StoreURL(url, "") != ""
 	switch {

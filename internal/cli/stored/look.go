@@ -58,7 +58,7 @@ func (l *LookFlags) bytes() (name, text string) {
 	return "", ""
 }
 
-// Asked reports whether a replay shall stop to be looked at. --logs alone prints those of the whole run.
+// Asked reports whether a replay shall stop to be looked at. --logs alone prints the logs of the whole run.
 func (l *LookFlags) Asked() bool {
 	name, _ := l.bytes()
 	return l.at != "" || l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || name != ""

@@ -52,8 +52,8 @@ func WritePage(page *report.PageOf, path string) error {
 // maxPages bounds the failures of a campaign that have pages of their own.
 const maxPages = 20
 
-// WritePages writes the pages of the failures of a campaign beside its own, and gives their places from there on, by id. Each needs a
-// run, of the smallest tape.
+// WritePages writes the pages of a campaign's failures beside its own page, and returns their relative paths by id. Each page replays the
+// smallest tape once.
 func WritePages(ctx context.Context, a *console.App, p *project.Project, s *project.Session, folder string, found []Finding) map[string]string {
 	pages := map[string]string{}
 	for i := range found {

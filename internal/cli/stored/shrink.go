@@ -23,8 +23,7 @@ const (
 	defaultShrinkCPU  = 2 * time.Minute // of all failures of a campaign together
 )
 
-// KeepSmaller gives a failure the smallest run back that was known before its original run was shrunk again, if that is smaller and still shows the
-// failure.
+// KeepSmaller restores the smallest run that was known before a failure was shrunk again, if it is smaller and still shows the failure.
 func KeepSmaller(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, known *report.Smallest) bool {
 	if known == nil || !known.Shrunk.To.Less(failure.Smallest.Shrunk.To) {
 		return false
@@ -46,7 +45,7 @@ type ShrinkBudget struct {
 	Workers int
 	Runs    int           // for one failure
 	cpu     time.Duration // CPU time of all runs
-	Time    time.Duration // 0 is no bound
+	Time    time.Duration // 0 means unlimited
 }
 
 // ShrinkBudgetOf returns the budget that the flags set.

@@ -1,4 +1,4 @@
-// Package stored is what verbs do with stored failures: keep, load, replay, shrink, explain and bisect them, and write their pages.
+// Package stored keeps, loads, replays, shrinks, explains and bisects stored failures for the verbs, and writes their pages.
 package stored
 
 import (
@@ -109,7 +109,7 @@ func TreeNow(s *project.Session, failure *report.Failure) *filetree.Tree {
 	return treeOf(failure.Spec)
 }
 
-// StoreRenewed stores a failure whose run has changed: below the state folder, or in the file that was named if update asks for that.
+// StoreRenewed stores a failure whose run has changed: below the state folder, or in the named file if update is set.
 func StoreRenewed(a *console.App, p *project.Project, name string, f *report.Failure, update bool) (path string, err error) {
 	if !report.IsFailurePath(name) || update || project.IsBelow(p.State, name) {
 		return StoreFailure(p, name, f)

@@ -50,7 +50,7 @@ type Kind struct {
 	Words []string
 	// Scheduled strategies play schedules, and are not among Names.
 	Scheduled bool
-	// Extends says that its tapes begin as those of earlier runs do.
+	// Extends says that its tapes begin as the tapes of earlier runs.
 	Extends bool
 	// Plain says that a summary of a campaign need not mention it.
 	Plain bool
@@ -104,7 +104,7 @@ func guidedWords() []string {
 	return list
 }
 
-// KindOf gives the kind of a name, which has neither guide nor words; an empty kind for a name that Kinds lacks.
+// KindOf returns the kind of a name without guide and words, or an empty kind for a name that Kinds lacks.
 func KindOf(name string) *Kind {
 	if i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return &Kinds[i]
@@ -138,7 +138,7 @@ func Scheduled() (names []string) {
 	return names
 }
 
-// Known reports whether there is a strategy of a name, which has neither guide nor words.
+// Known reports whether a name without guide and words is a strategy.
 func Known(name string) bool { return name != "" && KindOf(name).Name == name }
 
 // request holds what a strategy is made from.

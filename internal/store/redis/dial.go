@@ -160,8 +160,8 @@ func (s session) transact(commands ...command) error {
 	return nil
 }
 
-// withSession calls f with a connection of the pool. If the connection breaks, for
-// example because the server restarted, it calls f once more on a new one. So f must be safe to execute twice.
+// withSession calls f with a connection of the pool. If the connection breaks, for example because the server restarted, it calls f
+// once more on a new one. So f must be safe to execute twice.
 func (r *Redis) withSession(ctx context.Context, f func(session) error) error {
 	get := r.pool.GetContext
 	for attempt := 1; ; attempt++ {

@@ -88,7 +88,7 @@ func testFiles(folder string) (files []string, err error) {
 	return files, err
 }
 
-// read adds the patterns of a file's marked tests to those of each mark.
+// read adds the patterns of a file's marked tests to each mark.
 func read(file string, found map[string][]string) error {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -106,7 +106,8 @@ func read(file string, found map[string][]string) error {
 			}
 			words := strings.Fields(text)
 			if len(words) == 0 || !slices.Contains(marks, words[0]) || !strings.HasPrefix(function.Name.Name, "Test") {
-				return fmt.Errorf("%s: %s has the mark %q; marks are %s, of tests", file, function.Name.Name, line.Text, strings.Join(marks, ", "))
+				return fmt.Errorf("%s: %s has the mark %q; only tests can have marks, one of %s",
+					file, function.Name.Name, line.Text, strings.Join(marks, ", "))
 			}
 			found[words[0]] = append(found[words[0]], pattern(function.Name.Name, words[1:]))
 		}

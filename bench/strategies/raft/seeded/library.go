@@ -17,10 +17,10 @@ type Edit struct {
 // library is the module that edits change.
 const library = "go.etcd.io/raft/v3"
 
-// Flags gives what `go build`, `go test` and `go run` need in the module of this package to have a bug in the library. The working directory is one
-// of that module. The program's variable main.built, if it has one, is the bug's name. The folder dir/NAME holds what the flags name: a copy of the
-// library with the bug, and a go.mod by which the module uses it. (An overlay of the changed files would do, but for Go's coverage, which counts
-// blocks of the files that lie beneath.)
+// Flags returns the flags with which `go build`, `go test` and `go run`, in the module of this package, build the library with a bug.
+// The working directory is in that module. The program's variable main.built, if it has one, is set to the bug's name. The folder
+// dir/NAME holds a copy of the library with the bug, and a go.mod by which the module uses it. (An overlay of the changed files would
+// do, but for Go's coverage, which counts blocks of the files that lie beneath.)
 func Flags(dir string, b Bug) (flags []string, err error) {
 	source, err := command("go", "list", "-m", "-f", "{{.Dir}}", library)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package mains is what the main functions of the servers share.
+// Package mains holds the code that the main functions of the servers share.
 package mains
 
 import (
