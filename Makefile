@@ -14,7 +14,7 @@ BUGS ?= $(shell cat bench/bugs/list)
 BUGS_FLAGS ?=
 
 # How long the tests of one package may take: a busy machine is slow, not wrong.
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 40m
 
 # The folder of the module live, where the go command finds its go.work.
 LIVE = $(GO) -C live
@@ -22,11 +22,12 @@ LIVE = $(GO) -C live
 MODULES = . live bench examples examples/inprocess/bank examples/inprocess/checkout examples/redis
 # Modules whose go.mod has nothing of Bloodhound, which their tests need: those take it from the checkout, by checkout.mod.
 APART = examples/quickstart examples/servers
-# each has the go command do something in every module, one after the other, and says how long each took: $(call each,vet,./...).
-each = $(foreach module,$(MODULES),$(call timed,$(1) $(2)) &&) $(foreach module,$(APART),$(call timed,$(1) -modfile=checkout.mod $(2)) &&) true
+# Calls the go command in modules, one after the other, and says how long each took: $(call in,$(MODULES),vet,./...). each does so in all.
+in = $(foreach module,$(1),$(call timed,$(2) $(if $(filter $(module),$(APART)),-modfile=checkout.mod) $(3)) &&) true
+each = $(call in,$(MODULES) $(APART),$(1),$(2))
 timed = began=$$(date +%s) && $(GO) -C $(module) $(1) && echo "module $(module): $$(( $$(date +%s) - began )) s, go $(firstword $(1))"
 
-.PHONY: build test lint tidy soak bench contest bench-bugs release clean
+.PHONY: build test test-core test-others lint tidy soak bench contest bench-bugs release clean
 
 # Without cgo the programs are static, and no library of the machine is a part of a run.
 # The driver program, which runs inside worlds, is embedded. Its bytes depend on the source alone, not on the commit.
@@ -39,7 +40,14 @@ build: ## bin/bloodhound and bin/bloodhound-live
 	CGO_ENABLED=0 $(LIVE) build -ldflags "$(LDFLAGS)" -o ../bin/bloodhound-live ./cmd/bloodhound-live
 
 test: build ## all tests, a slice of the long ones; `make lint` vets
-	@$(call each,test -vet=off -timeout $(TEST_TIMEOUT),./...)
+	@$(MAKE) --no-print-directory -j2 test-core test-others
+
+# The tests of most modules are one long package, which keeps one CPU busy. The core's packages run beside them.
+test-core:
+	@$(call in,.,test -vet=off -timeout $(TEST_TIMEOUT),./...)
+
+test-others:
+	@$(call in,$(filter-out .,$(MODULES)) $(APART),test -vet=off -p 1 -timeout $(TEST_TIMEOUT),./...)
 
 lint: ## formatting, vet on all systems, and the rules of internal/lint
 	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
