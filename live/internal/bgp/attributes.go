@@ -87,7 +87,7 @@ func ReadAttributes(c *cursor.Cursor, size ASSize) *Attributes {
 		case typeAtomic:
 			a.Atomic = true
 		case typeAggregator:
-			a.Aggregator = &Aggregator{readAS(value, size), readAddr(value, "AGGREGATOR")}
+			a.Aggregator = &Aggregator{readAS(value, aggregatorSize(value.Left(), size)), readAddr(value, "AGGREGATOR")}
 		case typeAggregator4:
 			aggregator4 = &Aggregator{readAS(value, AS4), readAddr(value, "AS4_AGGREGATOR")}
 		case typeCommunities:
@@ -178,6 +178,15 @@ func readAS(c *cursor.Cursor, size ASSize) uint32 {
 		return c.Uint32("an AS number")
 	}
 	return uint32(c.Uint16("an AS number"))
+}
+
+// aggregatorSize is AS4 for an AGGREGATOR of eight bytes: OpenBGPD writes those even into tables (TABLE_DUMP) whose paths
+// have AS numbers of two bytes.
+func aggregatorSize(bytes int, size ASSize) ASSize {
+	if bytes == 8 {
+		return AS4
+	}
+	return size
 }
 
 func readAddr(c *cursor.Cursor, what string) netip.Addr {
