@@ -20,7 +20,7 @@ import (
 var (
 	flagRuns   = flag.Int("sdk.runs", 0, "runs of a test")
 	flagSeed   = flag.String("sdk.seed", "", "make one run, with this seed")
-	flagReplay = flag.String("sdk.replay", "", "make the run of this tape, a file")
+	flagReplay = flag.String("sdk.replay", "", "replay this tape, a file")
 )
 
 // Campaign configures the runs of a test. The zero Campaign plays 100 runs, or 10 with -short.

@@ -103,7 +103,7 @@ func init() {
 	flag.String(flagRuns, "", "runs of a campaign")
 	flag.String(flagTime, "", "limit of a campaign's real time, such as 10s")
 	flag.String(flagStrategy, "", "search strategy: "+strings.Join(search.Names, ", ")+" and others of docs/reference/guides.md")
-	flag.String(flagReplay, "", "make the run of a stored failure again: its id or file")
+	flag.String(flagReplay, "", "replay a stored failure: its id or file")
 }
 
 // Environment variables that replace flags.

@@ -184,7 +184,7 @@ func (s *simulation) load(id string) (*report.Failure, error) {
 	f, err := report.Load(s.Dir, id)
 	var unknown *report.UnknownFailure
 	if errors.As(err, &unknown) && len(unknown.Others) == 0 {
-		return nil, fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or run the test without -%s: it stores what it finds",
+		return nil, fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or run the test without -%s: it stores its findings",
 			id, unknown.Dir, flagReplay)
 	}
 	if err == nil && f.Spec.Name == s.name {
@@ -240,7 +240,7 @@ func (s *simulation) stored(t testing.TB) bool {
 			continue
 		}
 		if standing == "" {
-			t.Logf("%s does not show any more; remove the file when what it shows is repaired", file)
+			t.Logf("%s no longer fails; remove the file when the bug is fixed", file)
 			continue
 		}
 		ok = false

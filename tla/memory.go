@@ -110,7 +110,7 @@ const remedy = "; raise --memory, or bound the model with a CONSTRAINT or --dept
 
 // beyond says what memory has no room for though states are on the disk.
 func (c *checker) beyond() string {
-	what := "what an evaluation holds at once"
+	what := "values that an evaluation holds at once"
 	if c.graph != nil {
 		what = fmt.Sprintf("the graph that temporal properties need, with %s so far,", plural.Count(c.graph.Edges(), "step"))
 	}

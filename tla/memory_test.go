@@ -105,7 +105,7 @@ func reportText(spec *Spec, r *Report) string {
 func TestMemoryIsUsedUp(t *testing.T) {
 	const memoryBytes = 64 << 20
 	for config, want := range map[string]string{
-		"SPECIFICATION Spec\nCHECK_DEADLOCK FALSE":                "what an evaluation holds at once",
+		"SPECIFICATION Spec\nCHECK_DEADLOCK FALSE":                "values that an evaluation holds at once",
 		"SPECIFICATION Spec\nPROPERTY Ends\nCHECK_DEADLOCK FALSE": "the graph that temporal properties need",
 	} {
 		spec, err := specOf(t, crowdModule, crowdConstants+config)

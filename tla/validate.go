@@ -340,7 +340,7 @@ func (w *validator) judge() (err error) {
 			if broken, err := w.ev.All(all, nil, nil); err != nil {
 				return err
 			} else if broken == nil {
-				w.v.Unknown = all[0].Name + " is true of shorter behaviours, too: it does not show where the log ends; name that by --end"
+				w.v.Unknown = all[0].Name + " is also true of shorter behaviours, so it does not show where the log ends; name that with --end"
 			}
 			w.r.Depth++
 			w.accepted = w.furthest[0]

@@ -155,7 +155,7 @@ Trivial == TLCGet("stats").diameter >= 2
 			"accepted by , POSTCONDITION Accepted"},
 		{"no position, and no behaviour", perProcess, `SPECIFICATION Spec POSTCONDITION Accepted CONSTANT File = "log.ndjson"`, wrong, Reading{}, "refused"},
 		{"a condition that tells nothing", perProcess, `SPECIFICATION Spec POSTCONDITION Trivial CONSTANT File = "log.ndjson"`,
-			wrong, Reading{}, "unknown: Trivial is true of shorter behaviours, too: it does not show where the log ends; name that by --end"},
+			wrong, Reading{}, "unknown: Trivial is also true of shorter behaviours, so it does not show where the log ends; name that with --end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, err := validate(t, c.trace, c.config, c.log, c.how)

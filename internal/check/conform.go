@@ -121,12 +121,12 @@ func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict 
 	case f.Err != nil:
 		v.Reason = f.Err.Error()
 	case out.LogLost > 0:
-		v.Reason = fmt.Sprintf("%d lines of logs were not kept, and the run was followed up to there: %s", out.LogLost, &f.Tally)
+		v.Reason = fmt.Sprintf("%d lines of logs were not kept, so the check followed the run only up to that point: %s", out.LogLost, &f.Tally)
 	case out.SDK.Unread > 0 && slices.ContainsFunc(p.Check.Mapping.Rules, func(r world.ModelRule) bool { return r.SDK != "" }):
 		v.Reason = fmt.Sprintf("%d lines of the SDK could not be read or were not kept, so events of the model may be missing; the first: %s",
 			out.SDK.Unread, out.SDK.FirstUnread)
 	case len(out.Ledger.Injections) >= fault.MaxInjections:
-		v.Reason = "there were more faults than are kept, and the run was followed up to there"
+		v.Reason = "more faults occurred than are kept, so the check followed the run only up to that point"
 	default:
 		v.Status = Holds
 	}

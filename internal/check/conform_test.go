@@ -307,7 +307,7 @@ func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 	}
 	out.Log, out.LogLost = out.Log[:1], 2
 	if v := Again(s, s.Properties, &Judged{Outcome: *out})[0]; v.Status != Unknown ||
-		!strings.Contains(v.Reason, "2 lines of logs were not kept, and the run was followed up to there") {
+		!strings.Contains(v.Reason, "2 lines of logs were not kept, so the check followed the run only up to that point") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }

@@ -233,7 +233,7 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	e.operations(add)
 	if t := e.ReadBack; t.Invoked > 0 {
 		add(share(t.Ok, t.Invoked), fmt.Sprintf("only %d of %d operations by which drivers read back succeeded, so little is "+
-			"known of what was left; look at their reasons, or raise faults.settle", t.Ok, t.Invoked))
+			"known of the result; read their reasons, or raise faults.settle", t.Ok, t.Invoked))
 	}
 	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
 		add(little, silent+": no property was judged by operations; report them as `bloodhound docs workloads` shows")

@@ -197,7 +197,7 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 	v = verdict.New(p)
 	lasted, _ := faulty(&out.Ledger, 0)
 	for _, s := range t.times(out.ReadyNs, out.VirtualNs, nil) {
-		w := window{name: "a moment from which on " + t.what, code: t.code, fromNs: s.fromNs, endNs: s.fromNs + timeout}
+		w := window{name: "a moment after which " + t.what, code: t.code, fromNs: s.fromNs, endNs: s.fromNs + timeout}
 		if w.endNs > s.toNs {
 			continue
 		}

@@ -136,7 +136,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		case Unplayed:
 			s.Unknown = append(s.Unknown, fmt.Sprintf("%s was not replayed: %s", c.File, c.Reason))
 		case Stale:
-			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired, or replace it by one that is found anew",
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if the bug is fixed, or replace it with a new failure",
 				c.File, c.Reason))
 		}
 	}

@@ -245,7 +245,7 @@ func (w *Worker) write(list ...store.Entry) {
 		w.owed = nil
 	}
 	if err != nil && !w.failing {
-		w.note(fmt.Sprintf("the store does not take what was found: %v; it is kept in memory, and tried again", err))
+		w.note(fmt.Sprintf("the store refuses findings: %v; they stay in memory and are sent again", err))
 	}
 	w.failing = err != nil
 }
@@ -286,14 +286,14 @@ func (w *Worker) troubles() {
 	}
 	local, shared := l.Trouble()
 	if shared != nil && !w.away {
-		w.note(fmt.Sprintf("the shared store %s is lost: %s; what is found is kept in the local one", l.Shared(), oneLine(shared)))
+		w.note(fmt.Sprintf("the shared store %s is lost: %s; findings go to the local one", l.Shared(), oneLine(shared)))
 	} else if shared == nil && w.away {
 		w.note(fmt.Sprintf("the shared store %s is back", l.Shared()))
 	}
 	if local != nil && !w.local {
-		w.note(fmt.Sprintf("the local store takes nothing: %s; what is found goes to the shared one", oneLine(local)))
+		w.note(fmt.Sprintf("the local store takes nothing: %s; findings go to the shared one", oneLine(local)))
 	} else if local == nil && w.local {
-		w.note("the local store takes again what is found")
+		w.note("the local store takes findings again")
 	}
 	w.away, w.local = shared != nil, local != nil
 }

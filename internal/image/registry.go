@@ -134,7 +134,7 @@ func explain(err error, ref name.Reference) error {
 		case http.StatusNotFound:
 			return fmt.Errorf("the registry has no such image: %w", err)
 		case http.StatusTooManyRequests:
-			return fmt.Errorf("the registry lets nobody pull so often: %w; log in, or name a mirror", err)
+			return fmt.Errorf("the registry limits how often you can pull: %w; log in, or name a mirror", err)
 		}
 		return err
 	}

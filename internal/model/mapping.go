@@ -187,7 +187,7 @@ func (b *ruleCompiler) compile(m *world.ModelRule) rule {
 	if r.text != nil {
 		for _, g := range r.text.SubexpNames() {
 			if _, taken := b.env[g]; taken {
-				b.fail(key, "give the group another name", "the group %s has the name of what each event has", g)
+				b.fail(key, "give the group another name", "the group %s has the name of a field that each event has", g)
 			} else if g != "" {
 				b.env[g] = ""
 			}

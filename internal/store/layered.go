@@ -468,7 +468,7 @@ func (l *Layered) Release(ctx context.Context, name, holder string) error {
 }
 
 // ErrLocal is the answer of Flush where the shared database has all, and the local one does not take what it lacks.
-var ErrLocal = errors.New("the local store lacks what it could not take")
+var ErrLocal = errors.New("the local store lacks records that it could not take")
 
 // Flush copies all that was added to the shared database, and brings what the local one lacks to that.
 func (l *Layered) Flush(ctx context.Context) error {

@@ -41,7 +41,7 @@ func prober(orders io.Reader, answers io.Writer) error {
 		if err := in.Decode(&o); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("what is to be probed cannot be read: %w", err)
+			return fmt.Errorf("the probe's request cannot be read: %w", err)
 		}
 		go func() {
 			a := world.ProbeAnswer{ID: o.ID}
@@ -55,7 +55,7 @@ func prober(orders io.Reader, answers io.Writer) error {
 				_, err = answers.Write(text)
 			}
 			if err != nil {
-				panic("nobody takes what a probe has found: " + err.Error())
+				panic("no reader takes the probe's findings: " + err.Error())
 			}
 		}()
 	}

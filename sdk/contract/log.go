@@ -48,10 +48,10 @@ func Logs(acks Acks) []Clause[Log] {
 			odd := "\x00\xff\r\n" + strings.Repeat("x", 100_000)
 			return errors.Join(appends(l, odd, ""), next(l, "g", "a", 10, odd, ""))
 		}},
-		{"no more entries come than were asked for", func(l Log) error {
+		{"no more entries come than the consumer requested", func(l Log) error {
 			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 2, "1", "2"), next(l, "g", "a", 2, "3"), next(l, "g", "a", 2))
 		}},
-		{"what a consumer has acknowledged goes to no other of its group", func(l Log) error {
+		{"an entry that a consumer has acknowledged goes to no other consumer of its group", func(l Log) error {
 			return errors.Join(appends(l, "1", "2", "3"), done(l, "g", "a", 1, "1"), done(l, "g", "b", 1, "2"),
 				done(l, "g", "a", 10, "3"), next(l, "g", "b", 10))
 		}},
@@ -62,7 +62,7 @@ func Logs(acks Acks) []Clause[Log] {
 			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 2, "1", "2"), again(l, "g", "a", "1", "2"),
 				again(l, "g", "a", "1", "2"), next(l, "g", "a", 10, "3"), again(l, "g", "a", "1", "2", "3"))
 		}},
-		{"what is acknowledged does not come again", func(l Log) error {
+		{"an acknowledged entry does not come again", func(l Log) error {
 			return acknowledged(l, []int{0, 1}, "3")
 		}},
 		{"IDs differ", func(l Log) error {

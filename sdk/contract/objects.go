@@ -23,7 +23,7 @@ type Objects interface {
 // Buckets returns the clauses of an object store.
 func Buckets() []Clause[Objects] {
 	return []Clause[Objects]{
-		{"what was put last is read, whole", func(o Objects) error {
+		{"a read returns the latest put, whole", func(o Objects) error {
 			return errors.Join(o.Put("a", []byte("long text")), o.Put("a", []byte("short")), object(o, "a", "short"), object(o, "b", "-"))
 		}},
 		{"bodies are any bytes, and may be empty", func(o Objects) error {

@@ -73,7 +73,7 @@ func newPoint(source sdk.Source, service, method, operation string, r sdk.Rates,
 	var answers []sdk.Answer
 	for _, a := range list {
 		if a.Code == codes.OK {
-			panic(fmt.Sprintf("grpcfault: an answer of %s %s is OK, which is no error; name another code", service, operation))
+			panic(fmt.Sprintf("grpcfault: an answer of %s %s is OK, which is not an error; choose another status", service, operation))
 		}
 		answers = append(answers, sdk.Answer{Name: strings.ToLower(a.Code.String()), Before: a.Before, After: a.After, Breach: a.Breach})
 	}

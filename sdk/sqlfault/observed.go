@@ -54,7 +54,7 @@ func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults
 				a := answer(code)
 				a.Operation, a.Name, a.Breach = name, code, false
 				if a.Err == nil || unparsable || !slices.Contains(sqlcalls.Answering, o) {
-					return a, fmt.Errorf("production counted the error %s, which no test can play: have answer make its Err, or take it out of the counts",
+					return a, fmt.Errorf("production counted the error %s, which no test can play: let answer return its Err, or remove it from the counts",
 						code)
 				}
 				return a, nil

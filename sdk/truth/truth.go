@@ -244,6 +244,6 @@ func (t *Truth) Judge(r Reporter) {
 		}
 		r.Errorf("%s%s", &text, v)
 	default:
-		r.Errorf("what was read is not judged: %s", v.Reason)
+		r.Errorf("the reads were not judged: %s", v.Reason)
 	}
 }

@@ -37,7 +37,7 @@ func (c Catalogue) check(w *inproc.World, name string) {
 		case known[is]:
 			w.Mistake("the operation %s is there twice; the second one would never be asked", is)
 		case o.Do == nil:
-			w.Mistake("the operation %s has no Do; give what it does", is)
+			w.Mistake("the operation %s has no Do; set it", is)
 		case o.Latency < 0 || o.Jitter < 0:
 			w.Mistake("the operation %s has the Latency %v and the Jitter %v; neither is below 0", is, o.Latency, o.Jitter)
 		}

@@ -527,12 +527,12 @@ func scheduled(r *world.FaultRule) error {
 // capabilities are the faults of worlds inside one process: all but those that mean nothing there, with what comes close.
 var capabilities = engine.Capabilities{Engine: "in-process", AtCalls: true, DiskSpeed: true, Schedule: true, Reasons: map[world.FaultKind]string{
 	fault.Reset:          "messages have no connections that could be reset; drop or partition loses them",
-	fault.DNSFail:        "nodes are known by their names, which nobody looks up; partition cuts them off",
+	fault.DNSFail:        "nodes know each other by name, without a lookup; partition cuts them off",
 	fault.Restart:        "nodes are not told to stop; crash ends them",
 	fault.OpenFail:       "disks of nodes have no call that opens a file; read_fail and write_fail fail what is done with it",
 	fault.FDLimit:        "nodes have no descriptors; partition keeps connections from them, and disk_full keeps files from being made",
-	fault.MemoryPressure: "the memory of nodes is that of this process; crash ends them",
-	fault.OOM:            "the memory of nodes is that of this process; crash ends them",
+	fault.MemoryPressure: "nodes share this process's memory; crash ends them",
+	fault.OOM:            "nodes share this process's memory; crash ends them",
 }}
 
 // possible reports why a rule cannot be had in such worlds, or nothing.

@@ -229,7 +229,7 @@ func complaint(p placed, ops []placed, source *history.Operation) failure.Claim 
 		return failedValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which only an operation had written that failed",
 			who, verdict.Shorten(p.reply.value))
 	case !wrote(ops, p.reply.value):
-		return unknownValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which nobody had written", who, verdict.Shorten(p.reply.value))
+		return unknownValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which was never written", who, verdict.Shorten(p.reply.value))
 	}
 	return staleValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which was no longer the value", who, verdict.Shorten(p.reply.value))
 }

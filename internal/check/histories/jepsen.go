@@ -346,7 +346,7 @@ func setFull(ops []history.Operation) (w workload) {
 			e := added[place{o.Key, v}]
 			if e == nil || e.added.Call > o.Return {
 				return violation([]*history.Operation{o},
-					setUnknown.Cause().Claim("a read has element %s, which nobody had added%s", verdict.Shorten(v), keyed))
+					setUnknown.Cause().Claim("a read has element %s, which was never added%s", verdict.Shorten(v), keyed))
 			}
 			if e.known == 0 || o.Return < e.known {
 				e.known = o.Return

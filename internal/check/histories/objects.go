@@ -170,7 +170,7 @@ func (ob *object) thin(p *world.Property, h *objectHistory) string {
 			return ""
 		}
 	}
-	return "no result on any key could have been wrong: nothing was looked at after it was changed"
+	return "no result on any key could have been wrong: nothing was read after it was changed"
 }
 
 // objectHistory is a history in terms of a model of objects.
@@ -711,7 +711,7 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 			}
 			put, ok := byElement[v]
 			if !ok {
-				return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s holds %s, which nobody had put in", a.outcome(), verdict.Shorten(v)),
+				return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s holds %s, which was never put in", a.outcome(), verdict.Shorten(v)),
 					[]int{i}}
 			}
 			level[v] = 2 * k
@@ -825,7 +825,7 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		case a.none:
 			empties, emptyActs = append(empties, linear.Span{Call: a.from, Return: a.to}), append(emptyActs, i)
 		case ways[a.value] == nil:
-			return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s: nobody had put that in", a.outcome()), []int{i}}
+			return linear.Illegal, conflict{neverPut.Cause(a.op.Op).Claim("%s: that was never put in", a.outcome()), []int{i}}
 		case ways[a.value].out >= 0:
 			return linear.Illegal, conflict{takenTwice.Cause().Claim("%s was taken twice and put in once", verdict.Shorten(a.value)),
 				[]int{ways[a.value].in, ways[a.value].out, i}}
@@ -1054,7 +1054,7 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	}
 	if refused >= 0 {
 		a := &acts[refusedActs[refused]]
-		return answer, conflict{lockRefused.Cause().Claim("%s was refused the lock, although nobody held it", verdict.Shorten(a.value)),
+		return answer, conflict{lockRefused.Cause().Claim("%s was refused the lock, although it was free", verdict.Shorten(a.value)),
 			[]int{refusedActs[refused]}}
 	}
 	c := conflict{Claim: lockBoth.Cause().Claim("%s and %s held the lock at once",

@@ -182,7 +182,7 @@ func durable(p *world.Property, ops []history.Operation) verdict.Verdict {
 				return verdict.Undecided(p, "%v", err)
 			}
 			if err != nil {
-				left.keys[key] = omission{"what a read of it returned is not of the model", err.Error(), k.ops}
+				left.keys[key] = omission{"a read returned something that the model does not have", err.Error(), k.ops}
 				break
 			}
 			if lost != nil {

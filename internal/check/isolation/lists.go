@@ -160,7 +160,7 @@ func (l *lists) readList(i int, a listAccess, o *own) *Finding {
 			w = l.places.find(a.key, v)
 		}
 		if w < 0 {
-			return wrong("G1a", unwritten.Cause(), []int{i}, "%s read %q in key %q, which nobody had appended", l.words(i), l.values.text(v), key)
+			return wrong("G1a", unwritten.Cause(), []int{i}, "%s read %q in key %q, which was never appended", l.words(i), l.values.text(v), key)
 		}
 		p := &l.appends[w]
 		switch {
@@ -616,7 +616,7 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 	}
 	p.number()
 	violated := *wrong("G-single", orderless.Cause(string(SnapshotIsolation)), nil,
-		"no order of the appends that nobody read gives each transaction a snapshot")
+		"no order of the unread appends gives each transaction a snapshot")
 	cycle, done := p.saturate(b)
 	if cycle != nil {
 		return violated
@@ -629,7 +629,7 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 			return violated
 		}
 	}
-	return Finding{Reason: "budget: no order of the appends that nobody read was found within " + b.Reached}
+	return Finding{Reason: "budget: no order of the unread appends was found within " + b.Reached}
 }
 
 // show is a list in words.
@@ -646,7 +646,7 @@ func (l *lists) explain(anomaly string, cycle []step) Finding {
 	f := Finding{Answer: Violated, Anomaly: anomaly}
 	value := func(key, at int32) string {
 		if at < 0 || int(at) >= len(l.longest[key].values) {
-			return "a value that nobody read"
+			return "a value that was never read"
 		}
 		return fmt.Sprintf("%q", l.values.text(l.longest[key].values[at]))
 	}

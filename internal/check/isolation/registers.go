@@ -96,7 +96,7 @@ func (r *registers) read() *Finding {
 			w, ok := writer[cell{k, a.Value}]
 			switch {
 			case !ok:
-				return wrong("G1a", unwritten.Cause(), []int{i}, "%s read %q in key %q, which nobody had written", t, a.Value, a.Key)
+				return wrong("G1a", unwritten.Cause(), []int{i}, "%s read %q in key %q, which was never written", t, a.Value, a.Key)
 			case int(w.txn) == i:
 				return wrong("internal", ownReads.Cause(tooEarly), []int{i}, "%s read its own %q in key %q before it wrote it", t, a.Value, a.Key)
 			case r.txns[w.txn].Fate == Aborted:
@@ -396,7 +396,7 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 		case linear.Legal:
 			return Finding{Answer: Holds}
 		case linear.Illegal:
-			return *wrong(string(level), orderless.Cause(string(level)), nil, "no order of the %d transactions explains what they read", len(r.txns))
+			return *wrong(string(level), orderless.Cause(string(level)), nil, "no order of the %d transactions explains their reads", len(r.txns))
 		}
 	}
 	return Finding{Reason: fmt.Sprintf("budget: no order of the %d transactions was found, nor that there is none, within %s; use "+

@@ -58,7 +58,7 @@ func scrape(l *load.State, n *source.Node, key string) world.Scrape {
 	l.Missing(n, "job", "add `job:`, the name that the rules select by", "%s has no job", key)
 	l.Missing(n, "endpoint", "add `endpoint: \"http://{node}:PORT/metrics\"`", "%s has no endpoint", key)
 	e := n.Get("endpoint")
-	switch s.Nodes = servers(l, n, key, "metrics are those of servers"); {
+	switch s.Nodes = servers(l, n, key, "metrics come from servers"); {
 	case e == nil:
 	case !strings.HasPrefix(e.Text, "http://"):
 		l.Fail(e.Position, "write http://{node}:PORT/metrics", "%s.endpoint: %q is not a URL of http", key, source.Shorten(e.Text))

@@ -53,7 +53,7 @@ func allow(l *load.State, n *source.Node, key string) {
 	}
 	for _, other := range []string{"kind", "check", "timeout", "timeout_ms", "description"} {
 		if e := n.Entry(other); e != nil {
-			l.Fail(e.Key.Position, "remove it", "%s.%s stands beside `allow`, and what every program promises is known", key, e.Key.Text)
+			l.Fail(e.Key.Position, "remove it", "%s.%s has no effect beside `allow`: every program promises the same", key, e.Key.Text)
 		}
 	}
 	list := l.Allowances(n.Get("allow"), key+".allow")

@@ -66,7 +66,7 @@ func Find(dir string) Findings {
 // Example is a configuration that works in an empty folder, with comments.
 func Example() World {
 	return World{Name: ExampleName, What: "an example: three servers of Python's http.server",
-		Checks: []string{"Put your own program in the place of `python3 -m http.server`."},
+		Checks: []string{"Put your own program instead of `python3 -m http.server`."},
 		Files:  map[string][]byte{ConfigName: []byte(example)}}
 }
 

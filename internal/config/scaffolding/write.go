@@ -400,7 +400,7 @@ func wordsOf(routes []string, none string) string {
 const redisPort = 6379
 
 func (s *sketch) writeRedis(b *strings.Builder) {
-	s.addCheck("Port %d is taken for Redis, whose driver does SET and GET.", redisPort)
+	s.addCheck("Port %d is assumed to be Redis, whose driver does SET and GET.", redisPort)
 	fmt.Fprintf(b, `# The client. docs/reference/workloads.md lists other drivers.
 workload:
   driver: redis

@@ -114,7 +114,7 @@ func (b *builder) build(y *yaml.Node, depth int) *Node {
 		return b.reject(n, "use fewer levels", "more than %d levels of nesting", MaxDepth)
 	case b.size > MaxValues:
 		b.full = true
-		return b.reject(n, "use fewer aliases", "more than %d values, with those of aliases counted at each use", MaxValues)
+		return b.reject(n, "use fewer aliases", "more than %d values, counting aliases at each use", MaxValues)
 	}
 	if b.merges && y.Tag == "!reset" { // takes away what another file says
 		n.Bad = true
@@ -218,7 +218,7 @@ func (b *builder) merge(y *yaml.Node, depth int) []*Entry {
 		for _, item := range v.Items {
 			if b.size += len(item.Entries); b.size > MaxValues { // merged keys that are there already also take time
 				b.full = true
-				b.reject(item, "merge fewer anchors", "more than %d values, with those of anchors counted at each merge", MaxValues)
+				b.reject(item, "merge fewer anchors", "more than %d values, counting anchors at each merge", MaxValues)
 				return nil
 			}
 			if item.Kind != Mapping && !item.Bad {

@@ -87,10 +87,10 @@ func (d *Director) Answered(n *Notice) error {
 	in := json.NewDecoder(bytes.NewReader(n.Text))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&a); err != nil || in.More() {
-		return fmt.Errorf("the prober writes what is no answer: %.200q", n.Text)
+		return fmt.Errorf("the prober wrote something that is not an answer: %.200q", n.Text)
 	}
 	if a.ID < 1 || a.ID > int64(len(d.Jobs)) || d.Jobs[a.ID-1].Prober != n.Tag || a.Code < world.ProbeHolds || a.Code > world.ProbeFailed {
-		return fmt.Errorf("the prober answers what it was not asked: %.200q", n.Text)
+		return fmt.Errorf("the prober answered a question that was not asked: %.200q", n.Text)
 	}
 	if !slices.Contains(d.Live, int(a.ID-1)) { // it came too late
 		return nil

@@ -13,7 +13,7 @@ import (
 func (d *Director) Told(n *Notice) {
 	if n.Stream != "" && !json.Valid(n.Text) {
 		if r := &d.out.SDK; r.Cut == 0 { // the others are as this one, and a run has one warning of them
-			d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("%s on %s did not finish a line for its SDK, so what it told of is lost: %.60q",
+			d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("%s on %s did not finish a line for its SDK, so its message is lost: %.60q",
 				n.Program, d.spec.Nodes[n.Node].Name, n.Text))
 		}
 		d.out.SDK.Cut++

@@ -107,6 +107,6 @@ func (d *Divergence) Error() string {
 		fmt.Fprintf(&b, "\n  seen besides: %s", d.Cause)
 	}
 	b.WriteString("\n  A node may use what it receives and reads, and its own Now, Uint64, Rand and Choose, and nothing else: not " +
-		"the order of a map, time.Now, math/rand, crypto/rand, goroutines, or variables that live on between runs")
+		"the order of a map, time.Now, math/rand, crypto/rand, goroutines, or variables that keep their values between runs")
 	return b.String()
 }

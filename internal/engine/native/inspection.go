@@ -101,7 +101,7 @@ func (x stopped) registersOf(k *kernel.Kernel, node string, tid int) (t *kernel.
 
 func (x stopped) Memory(node string, pid int, address uint64, bytes int) (b []byte, err error) {
 	if bytes < 0 || bytes > maxInspectedBytes {
-		return nil, fmt.Errorf("%d bytes were asked for; at most %d are read at once", bytes, maxInspectedBytes)
+		return nil, fmt.Errorf("you asked for %d bytes; at most %d are read at once", bytes, maxInspectedBytes)
 	}
 	err = x.ask(func(k *kernel.Kernel) error {
 		t, err := x.process(node, pid)

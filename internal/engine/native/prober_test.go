@@ -55,11 +55,11 @@ func TestProberIsNotTrusted(t *testing.T) {
 		"hangs once": {do: "held.append(o)\n    if len(held) == 2 and not os.path.exists('/tmp/hung'): open('/tmp/hung', 'w')\n    else: " +
 			fine, code: world.ProbeNotExecuted, text: "had not answered", others: true},
 		"spins":        {do: "i = 0\n    while True: i += 1", code: world.ProbeHung, text: "computes and makes no system call"},
-		"writes noise": {do: "os.write(0, b'noise')", fails: "the prober writes what is no answer"},
-		"writes twice": {do: "os.write(0, b'{\"id\": 1, \"code\": 0, \"text\": \"\"} {}')", fails: "the prober writes what is no answer"},
-		"another id":   {do: "say({'id': o['id'] + 99}, 0, '')", fails: "the prober answers what it was not asked"},
-		"its own id":   {do: "say({'id': 3}, 0, '')", fails: "the prober answers what it was not asked"},
-		"another code": {do: "say(o, 126, '')", fails: "the prober answers what it was not asked"},
+		"writes noise": {do: "os.write(0, b'noise')", fails: "the prober wrote something that is not an answer"},
+		"writes twice": {do: "os.write(0, b'{\"id\": 1, \"code\": 0, \"text\": \"\"} {}')", fails: "the prober wrote something that is not an answer"},
+		"another id":   {do: "say({'id': o['id'] + 99}, 0, '')", fails: "the prober answered a question that was not asked"},
+		"its own id":   {do: "say({'id': 3}, 0, '')", fails: "the prober answered a question that was not asked"},
+		"another code": {do: "say(o, 126, '')", fails: "the prober answered a question that was not asked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -70,7 +70,7 @@ var Names []string
 func init() {
 	Kinds = []Kind{
 		{Name: Random, Plain: true, Words: multiples, New: newRandom,
-			Next: "a new seed, or new chance behind the first fault of another run ([snapshots](#snapshots)): finds what the rates of the " +
+			Next: "a new seed, or new random choices after the first fault of another run ([snapshots](#snapshots)): finds what the rates of the " +
 				"rules make likely"},
 		{Name: Guided, Guide: GuideCombined, Words: guidedWords(), New: newGuided, Standing: corpusStanding,
 			Keys: []string{KeyFeedbackDelay, KeyCorpus, KeyCoverage, KeyNearness},

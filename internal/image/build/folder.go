@@ -274,7 +274,7 @@ func (s *steady) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && hex.EncodeToString(s.sum.Sum(nil)) != s.want {
-		return n, &Error{Text: fmt.Sprintf("%s changed while it was copied", s.name), Remedy: "run again when nobody writes to the context"}
+		return n, &Error{Text: fmt.Sprintf("%s changed while it was copied", s.name), Remedy: "run again when nothing writes to the context"}
 	}
 	return n, err
 }

@@ -137,7 +137,7 @@ func (s *steps) mounts(c *instructions.RunCommand, cmd *Command, inputs *[]strin
 			}
 		}
 		if target != "" && real == "" {
-			return nil, &Error{Text: "RUN --mount: nothing can be mounted in the place of /"}
+			return nil, &Error{Text: "RUN --mount: nothing can be mounted over /"}
 		}
 		one := mount{target: real}
 		var err error
@@ -374,7 +374,7 @@ func (l *layer) changed(mounts []mount, changes *rootfs.Layer) error {
 			if e.First = first[name]; e.First == "" {
 				j := slices.IndexFunc(changes.Entries, func(o rootfs.Entry) bool { return o.Path == name && o.First == "" })
 				if j < 0 {
-					return fmt.Errorf("/%s is a further name of /%s, which nobody has written", e.Path, name)
+					return fmt.Errorf("/%s is a further name of /%s, which does not exist", e.Path, name)
 				}
 				e.Digest, e.Size = changes.Entries[j].Digest, changes.Entries[j].Size
 				first[name] = e.Path

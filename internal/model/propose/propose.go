@@ -72,7 +72,7 @@ func New(spec *tla.Spec, events []model.Event) (*Proposal, error) {
 		}
 	}
 	if p.lines == 0 {
-		return nil, fmt.Errorf("there are no lines and no events of an SDK to propose a mapping from: have the nodes log what they do")
+		return nil, fmt.Errorf("there are no lines and no events of an SDK to propose a mapping from: make the nodes log their actions")
 	}
 	p.nodes = slices.Sorted(maps.Keys(nodes))
 	var err error

@@ -125,7 +125,7 @@ func (p *Proposal) assumptions() (list []string) {
 		for _, c := range a.params {
 			if c.kind == server && !sets[c.Set] {
 				sets[c.Set] = true
-				list = append(list, c.Set+" is taken for the nodes.")
+				list = append(list, c.Set+" is assumed to be the nodes.")
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func (p *Proposal) assumptions() (list []string) {
 			": name nodes in its configuration as they are here, or write node: in rules.")
 	}
 	if len(sets) == 0 {
-		list = append(list, "no parameter of the actions is taken for a node.")
+		list = append(list, "no parameter of the actions seems to be a node.")
 	}
 	if p.crash == nil {
 		list = append(list, "no action is named like a crash, so crashes are ignored: what does the specification say of what a node loses?")

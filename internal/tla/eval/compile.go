@@ -402,7 +402,7 @@ func evalAll(c *ctx, nodes []node) []value.Value {
 // expr compiles an expression.
 func (c *compiler) expr(e syntax.Expr, p place) node {
 	if c.nested++; c.nested > maxNested {
-		c.fail(p, e.Position(), "expressions, with those of definitions that they use, are more than %d deep in each other", maxNested)
+		c.fail(p, e.Position(), "expressions, counting the definitions that they use, are nested more than %d deep", maxNested)
 	}
 	live := len(c.live)
 	n := c.compile(e, p)

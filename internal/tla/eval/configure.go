@@ -195,8 +195,8 @@ func (l *assembly) substitute(a config.Assignment, at scope.Where) *scope.Def {
 	}
 	for _, b := range config.Assignments(l.config) {
 		if b.Name == a.Operator && b.Operator != "" && b.Module == a.Module && (b.Operator != a.Operator || b.Module != "") {
-			l.Fail(at, "%s <- %s: the configuration puts %s in the place of %s, too: write %s <- %s", a.Name, a.Operator,
-				b.Operator, a.Operator, a.Name, b.Operator)
+			l.Fail(at, "%s <- %s: the configuration also says %s <- %s: write %s <- %s", a.Name, a.Operator,
+				a.Operator, b.Operator, a.Name, b.Operator)
 		}
 	}
 	if other.Origin != nil && other.Origin.Instead != nil {

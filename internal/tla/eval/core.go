@@ -357,7 +357,7 @@ func (c *compiler) composed(u call, p place) node {
 			case v == nil: // the second action leaves it open
 			case goal[i] == nil:
 				x.m.at = u.at
-				value.Fail("a step is taken for A \\cdot B before it gives all variables their values")
+				value.Fail("a step counts as A \\cdot B before it gives all variables their values")
 			case !value.Equal(v, goal[i]):
 				return false
 			}

@@ -97,7 +97,7 @@ func (r *Federation) read(l *source.Reader, n *source.Node) {
 			QueriesPerMinute: int(source.ValueOr(e.Value.Get("queries_per_minute"), int64(600)))}
 		if len(p.Name) > maxPeerNameBytes || p.Name == r.Name {
 			l.Fail(e.Key.Position, "use the name that the peer has in its own configuration",
-				"a peer's name is another one than that of this domain, and has at most %d bytes", maxPeerNameBytes)
+				"a peer's name differs from this domain's, and has at most %d bytes", maxPeerNameBytes)
 		}
 		key := text(e.Value, "key", "add `key: KEY`; `bloodhound live federate key` prints it on the peer's side")
 		if b, err := base64.StdEncoding.DecodeString(key); err == nil && len(b) == ed25519.PublicKeySize {

@@ -193,7 +193,7 @@ func Audit(r io.Reader, domain string, key ed25519.PublicKey, received []Stateme
 			continue
 		}
 		if !ed25519.Verify(key, s.Entry.encode(), s.Signature) {
-			return nil, fmt.Errorf("what was received as entry %d for %s was not signed by the domain", s.Entry.Number, s.Entry.Peer)
+			return nil, fmt.Errorf("the domain did not sign entry %d for %s", s.Entry.Number, s.Entry.Peer)
 		}
 		missing[place{s.Entry.Peer, s.Entry.Number}] = s
 	}

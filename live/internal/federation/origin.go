@@ -253,7 +253,7 @@ func (o *OriginAsker) Has(ctx context.Context, origin Origin) (bool, error) {
 	}
 	out, err := o.oprf.Finalize(blind, &oprf.Evaluation{Elements: []oprf.Evaluated{element}, Proof: proof})
 	if err != nil {
-		return false, fmt.Errorf("domain %s evaluates with another key than that of its table: %w", o.client.peer.Name, err)
+		return false, fmt.Errorf("domain %s evaluates with another key than its table's: %w", o.client.peer.Name, err)
 	}
 	said, err := o.client.said(a.Body[elementBytes+proofBytes:], o.epoch)
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *Service) Origins(ctx context.Context) (iter.Seq[Origin], error) {
 	defer c.Close()
 	reply, crashed, err := c.(*serviceCopy).ask(&attach.Question{Origins: true}, serviceOriginsTime)
 	if err == nil && crashed {
-		err = errors.New("a copy of the router ended when it was asked for its origins")
+		err = errors.New("a copy of the router ended when Bloodhound requested its origins")
 	}
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (c *serviceCopy) Routes(_ context.Context, p netip.Prefix) (initial, now []
 func (c *serviceCopy) routes(after []attach.Delivered, p netip.Prefix) (list []Route, err error) {
 	a, crashed, err := c.ask(&attach.Question{Messages: after, Prefixes: []netip.Prefix{p}}, serviceTime)
 	if err == nil && crashed {
-		err = errors.New("a copy of the router ended when it was asked for routes")
+		err = errors.New("a copy of the router ended when Bloodhound requested its routes")
 	}
 	if err != nil {
 		return nil, err

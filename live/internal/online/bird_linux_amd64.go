@@ -375,7 +375,7 @@ func (c *birdCheckpoint) target(s probe.Session, change []byte) (probe.Target, e
 			"changes filters without that if the neighbour supports route refresh): %w", s.Name, err)
 	}
 	if err == nil && len(r.Neighbours()) < 2 {
-		err = fmt.Errorf("BIRD has no other neighbour than %s, and what it takes shows in what it announces to others", s.Name)
+		err = fmt.Errorf("BIRD has no other neighbour than %s; its choices show only in announcements to others", s.Name)
 	}
 	return probe.Target{Copy: func() (*router.Router, error) { return c.fresh(change) }, Control: c.control, From: from}, err
 }

@@ -46,7 +46,7 @@ func New(operations ...Operation) *Counter {
 		var documented []string
 		for _, code := range o.Codes {
 			if code == codes.OK || code > codes.Unauthenticated {
-				panic(fmt.Sprintf("grpccount: the code %d of %s is no error of gRPC; leave it out", code, o.Name))
+				panic(fmt.Sprintf("grpccount: the code %d of %s is not a gRPC error; leave it out", code, o.Name))
 			}
 			documented = append(documented, code.String())
 		}

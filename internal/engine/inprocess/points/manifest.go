@@ -50,7 +50,7 @@ func Check() (overlay string, err error) {
 	for _, file := range slices.Sorted(maps.Keys(Manifests)) {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("what this program was built of is unknown: %w; run bloodhound test --actor-mode --switches again", err)
+			return "", fmt.Errorf("the source of this program is unknown: %w; run bloodhound test --actor-mode --switches again", err)
 		}
 		var m Manifest
 		if err := json.Unmarshal(text, &m); err != nil {

@@ -19,7 +19,7 @@ var remedies = []struct {
 }{
 	{unix.EMFILE, "raise the limit on open files, as with ulimit -n 4096: each file that a world writes takes one"},
 	{unix.ENFILE, "this machine has no more open files to give (/proc/sys/fs/file-max): end what has many of them open"},
-	{unix.EAGAIN, "raise the limit on processes, as with ulimit -u 4096, or that of the control group (pids.max)"},
+	{unix.EAGAIN, "raise the limit on processes, for example with ulimit -u 4096, or the limit of the control group (pids.max)"},
 	{unix.ENOMEM, "this machine has no more memory to give: end what takes much of it, or run fewer workers"},
 	{unix.ENOSPC, "this machine has no more memory to give to files: end what takes much of it, or run fewer workers"},
 }

@@ -171,7 +171,7 @@ func ReadLines(r io.Reader) iter.Seq2[Line, error] {
 func parseLine(text string) (l Line, skip bool, err error) {
 	f := strings.Split(text, "|")
 	if len(f) < 6 {
-		return l, false, fmt.Errorf("a line has %s, not at least 6 as those of bgpdump -m: %.60q", plural.Count(len(f), "field"), text)
+		return l, false, fmt.Errorf("a line has %s, not at least 6 as in bgpdump -m: %.60q", plural.Count(len(f), "field"), text)
 	}
 	if f[2] == "STATE" || text == "" {
 		return l, true, nil
@@ -218,7 +218,7 @@ func parseTime(text string) (us int64, err error) {
 	if extended {
 		n, err := strconv.ParseUint(part, 10, 32)
 		if err != nil || len(part) != 6 {
-			return 0, fmt.Errorf("%q is no time in seconds with six digits behind the point", text)
+			return 0, fmt.Errorf("%q is not a time in seconds with six digits after the point", text)
 		}
 		us += int64(n)
 	}
