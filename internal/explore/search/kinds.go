@@ -70,19 +70,18 @@ var Names []string
 func init() {
 	Kinds = []Kind{
 		{Name: Random, Plain: true, Words: multiples, New: newRandom,
-			Next: "a new seed, or new random choices after the first fault of another run ([snapshots](#snapshots)): finds what the rates of the " +
-				"rules make likely"},
+			Next: "a new seed, or new random choices after the first fault of another run ([snapshots](#snapshots)), at the rates of the rules"},
 		{Name: Guided, Guide: GuideCombined, Words: guidedWords(), New: newGuided, Standing: corpusStanding,
 			Keys: []string{KeyFeedbackDelay, KeyCorpus, KeyCoverage, KeyNearness},
-			Next: "mostly a mutant of a tape whose run reached something rare ([behaviour](behaviour.md)) or came close to a violation"},
+			Next: "mostly a mutant of a run that reached something rare ([behaviour](behaviour.md)) or came close to a violation"},
 		{Name: Breadth, Extends: true, New: newSystematic, Standing: depthStanding,
 			Keys: []string{KeyFeedbackDelay, KeyMaxDepth, KeyMaxStates, KeyStreams}, Next: nextEdits},
 		{Name: Depth, Extends: true, New: newSystematic, Standing: depthStanding,
 			Keys: []string{KeyFeedbackDelay, KeyMaxDepth, KeyMaxStates, KeyStreams}, Next: nextEdits},
 		{Name: Swarm, Plain: true, Keys: []string{KeyFeedbackDelay, KeyLength}, New: newSwarm,
-			Next: "a new seed, with most of the fault rules, each at a rate of its own from quiet to wild ([swarm](#swarm-and-pct))"},
+			Next: "a new seed, with most of the fault rules, each at a new rate ([swarm](#swarm-and-pct))"},
 		{Name: Priority, Keys: []string{KeyFeedbackDelay}, New: newPriority,
-			Next: "random, with a strict order of all threads that changes twice: for concurrency bugs"},
+			Next: "random, with a strict order of all threads that changes twice, for concurrency bugs"},
 		{Name: ModelFuzz, Scheduled: true, Guide: GuideState, Words: append([]string{Unguided}, fuzzMutations...), New: newFuzz, Standing: mutantStanding},
 		{Name: Enumerated, Scheduled: true, New: newEnumerated},
 	}
@@ -93,7 +92,7 @@ func init() {
 	}
 }
 
-const nextEdits = "edits of a base tape: one draw, two, and so on, each set of edits once"
+const nextEdits = "edits of a base tape: each set of edits once"
 
 // guidedWords follow coverage-guided in its name: controls, and mutations to use alone.
 func guidedWords() []string {
