@@ -35,7 +35,7 @@ var Habits = []Habit{
 	habit("what X is made of", "name the parts", `\bwhat \w+ (is|are|was) made of\b`),
 	habit("light verb", "use the verb: replays, imports",
 		`\b(makes?|made|making) (the|a|its|that|this|each) (\w+ )?runs? (again|anew|of|once more)\b|\b(takes?|took|taken|taking) in (what|the|a|all|each)\b|`+
-			`\b(has|have|had) (\w+ ){1,2}(try|count|rest|start|run|fail|draw|make|take|show|write|stop) `),
+			`\b(has|have|had) (\w+ ){1,2}(try|count|rest|start|fail|draw|make|take|show|write|stop) `),
 	habit("negation by noun", "negate the verb: does not count as a fault",
 		`\b(is|are|was|were) (no|not a) (fault|error|bug|failure|violation|success|run|message|answer|crash|reason)\b|`+
 			`\bnobody\b|\bthere is no bound\b|\bnothing follows\b|\bknows? nothing of\b`),
