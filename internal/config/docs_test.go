@@ -121,8 +121,8 @@ func topTable() string {
 	return b.String()
 }
 
-// keyTables lists the keys of a mapping: those with an effect, the accepted ones without, and those that are refused. A mapping of fixed keys has no row,
-// since its keys have some.
+// keyTables lists the keys of a mapping: those with an effect, the accepted ones without, and those that are refused. A mapping of fixed
+// keys has no row, since its keys have some.
 func keyTables(root *schema.Shape) string {
 	var b strings.Builder
 	var idle, refused groups
@@ -132,7 +132,8 @@ func keyTables(root *schema.Shape) string {
 	schema.WalkKeys(root, "", func(path string, f *schema.Field) {
 		shown := shownKey(path)
 		for _, a := range aliases {
-			if rest, ok := strings.CutPrefix(shown, a.prefix); ok && (a.as == "" || keyNamed(a.as+rest) != nil) && !slices.Contains(like[a.prefix], "`"+shown+"`") {
+			rest, ok := strings.CutPrefix(shown, a.prefix)
+			if ok && !shownBefore[shown] && (a.as == "" || keyNamed(a.as+rest) != nil) {
 				like[a.prefix] = append(like[a.prefix], "`"+shown+"`")
 				shownBefore[shown] = true
 			}
@@ -367,7 +368,8 @@ func composeTables() string {
 		}
 	})
 	b.WriteString("\n### Keys of Compose alone\n" + tableHead + rows.String())
-	b.WriteString("\n### Keys that nodes and networks also have\n\n[Nodes](config/nodes.md#keys) and [networks](config/networks.md#keys) describe them.\n\n")
+	b.WriteString("\n### Keys that nodes and networks also have\n\n" +
+		"[Nodes](config/nodes.md#keys) and [networks](config/networks.md#keys) describe them.\n\n")
 	b.WriteString(wrapped(nodes) + "\n")
 	b.WriteString(idle.table("Keys without effect", "why"))
 	b.WriteString(refused.table("Refused keys", "what to do"))

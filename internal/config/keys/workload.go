@@ -77,8 +77,9 @@ var WorkloadKeys = of(
 		field{Name: "dictionary", Shape: of(
 			field{Name: "probability", Shape: aRate,
 				Says: "Probability that a key, or the end of a value, comes from the dictionary.", Default: "0.05"},
-			field{Name: "file", Shape: aText, Says: "More entries, one per line: text, or a JSON string such as `\"a\\u0000\"`; `\"ab\"*100` repeats it. Empty " +
-				"lines and lines that start with `#` are ignored."},
+			field{Name: "file", Shape: aText,
+				Says: "More entries, one per line: text, or a JSON string such as `\"a\\u0000\"`; `\"ab\"*100` repeats it. " +
+					"Empty lines and lines that start with `#` are ignored."},
 			field{Name: "only_file", Shape: aFlag, Says: "Uses only the file's entries.", Default: "false"},
 		), Says: "Unusual keys and values: `~tmp`, near path limits, look-alike Unicode, very long. Each tape chooses " +
 			"a few."},
