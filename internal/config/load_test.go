@@ -107,7 +107,7 @@ func TestDocumentedExamples(t *testing.T) {
 			}
 		})
 	}
-	for _, page := range []string{"faults.md", "workloads.md"} {
+	for _, page := range []string{"checks.md", "faults.md", "workloads.md"} {
 		t.Run(page, func(t *testing.T) {
 			for _, text := range examplesOf(t, page) {
 				loadExample(t, text)
