@@ -43,6 +43,7 @@ var aliases = []struct{ prefix, as, where string }{
 	{"faults.rules[].", "", "the [clauses](../faults.md#rules) of a sentence"},
 	{"exploration.guide.", "properties[].check.", "the same keys of [`properties[].check`](properties.md#keys)"},
 	{"properties[].allow.", "nodes.NAME.allow.", "the same keys of [`nodes.NAME.allow`](nodes.md#keys)"},
+	{"nodes.NAME.secrets[].", "nodes.NAME.configs[].", "the same keys of `nodes.NAME.configs`; the default `target` is /run/secrets/NAME"},
 	{"links[].", "network.", "the same keys of `network`"},
 }
 
@@ -213,8 +214,10 @@ func spellingsOf(root *schema.Shape) map[string][]string {
 	schema.WalkKeys(root, "", func(path string, f *schema.Field) {
 		if f.SpellingOf != "" {
 			parent, _ := schema.Split(shownKey(path))
-			usual := schema.Join(parent, f.SpellingOf)
-			list[usual] = append(list[usual], "`"+shownKey(path)+"`")
+			usual, spelling := schema.Join(parent, f.SpellingOf), "`"+shownKey(path)+"`"
+			if !slices.Contains(list[usual], spelling) {
+				list[usual] = append(list[usual], spelling)
+			}
 		}
 	})
 	return list
@@ -258,9 +261,12 @@ func linked(page, text string) string {
 	return pageNames.ReplaceAllString(text, "([$1]("+strings.Repeat("../", strings.Count(page, "/"))+"$1.md$2))")
 }
 
-// valueCell says how a key is written, and its default in brackets.
+// valueCell says how a key is written, and its default in brackets. Words that the meaning explains are not listed twice.
 func valueCell(f *schema.Field) string {
 	value := valueWord(&f.Shape)
+	if len(f.Shape.Words) > 2 && !slices.ContainsFunc(f.Shape.Words, func(w string) bool { return !strings.Contains(f.Says, w) }) {
+		value = "text"
+	}
 	if f.Default != "" {
 		value += " (" + f.Default + ")"
 	}

@@ -107,7 +107,7 @@ func TestDocumentedExamples(t *testing.T) {
 			}
 		})
 	}
-	for _, page := range []string{"checks.md", "faults.md", "workloads.md"} {
+	for _, page := range []string{"checks.md", "compose.md", "faults.md", "workloads.md"} {
 		t.Run(page, func(t *testing.T) {
 			for _, text := range examplesOf(t, page) {
 				loadExample(t, text)
@@ -147,7 +147,7 @@ func loadExample(t *testing.T, text string) {
 	if noted(r, "the node has `root`, or no image") {
 		t.Errorf("what is done on purpose is noted: %v", r.Notes)
 	}
-	if strings.Contains(text, "compose:") && strings.Contains(text, "root: host") && node1(t, r, "db").Image != nil {
+	if strings.Contains(text, "compose:") && strings.Contains(text, "app: {root: host") && node1(t, r, "app").Image != nil {
 		t.Error("the node has the service's image")
 	}
 }

@@ -58,8 +58,7 @@ var simulation = of(
 	field{Name: "wait_for_setup", Shape: aDuration,
 		Says: "How long setup waits for a program to report completion through an Antithesis SDK. Then drivers and " +
 			"faults start. If no program reports in time, the run is `unknown`; `0s` does not wait.",
-		Default: "30s, or a quarter of `max_time` if that is less, if a program has used an SDK by the time all servers are " +
-			"healthy. If none reports completion then, the run continues with a warning"},
+		Default: "30s, at most a quarter of `max_time`, if a program uses an SDK; then a warning instead of `unknown`"},
 	field{Name: "preempt_rate", Shape: aRate,
 		Says: "Probability that a thread loses its priority at one of its system calls, once per epoch of its " +
 			"calls.", Default: "0.05"},
@@ -88,7 +87,7 @@ var simulation = of(
 		field{Name: "world_memory_bytes", Shape: wholeFrom(1),
 			Says: "Maximum host memory of a world: processes, written files and engine state. Beyond it, the run ends. " +
 				"`mem_limit` limits a node's programs.",
-			Default: "4 GiB, or three quarters of the host's memory if that is less"},
+			Default: "4 GiB, at most three quarters of the host's memory"},
 		field{Name: "spin_cpu_time", Shape: aPositive,
 			Says: "Maximum CPU time of a thread between two system calls. Beyond it, virtual time passes while the thread " +
 				"computes, and the run is not reproducible.", Default: "2s"},
@@ -156,7 +155,7 @@ var traceLevel = shape{Kind: schema.Word, Words: []string{"off", "error", "warn"
 
 var debug = of(
 	field{Name: "trace_level", Shape: traceLevel,
-		Says: "`error`: crashes. `warn`: also faults and ends of processes. `info`: also network, disk and " +
+		Says: "`off`: nothing. `error`: crashes. `warn`: also faults and ends of processes. `info`: also network, disk and " +
 			"processes. `debug`, `trace`: all events. Also accepted: `none`, `quiet` (off), `minimal`, `warning` " +
 			"(warn), `normal` (info), `verbose` (debug), `full`, `all` (trace).", Default: "trace"},
 	field{Name: "trace_events", Shape: texts,

@@ -16,7 +16,7 @@ var faults = of(
 	field{Name: "start", SpellingOf: "warmup", Equal: true, Shape: aDuration},
 	field{Name: "stop", Shape: aPositive, Says: "Time after setup at which injection ends.", Default: "the end of the workload"},
 	field{Name: "settle", Shape: aPositive, Says: "Quiet time between the last heal and the final checks.",
-		Default: "10s, or the longest liveness timeout if max_time has room for it"},
+		Default: "10s, or the longest liveness timeout if it fits"},
 	field{Name: "require_observed", Shape: anyOf(aFlag, listOf(oneOf(FaultKinds...))),
 		Says: "Kinds that a program must observe, else the campaign is `unknown`. `true` means all kinds, including " +
 			"the preset's.", Default: "none"},
@@ -25,7 +25,7 @@ var faults = of(
 		field{Name: "drop_rate", Shape: aRate, Says: "Packets are lost. TCP retransmits them; UDP datagrams are gone."},
 		field{Name: "delay_rate", Shape: aRate, Says: "Packets are delayed.", Default: "1 with `delay_ms`"},
 		field{Name: "delay_ms", Shape: aMillis, Says: "Delay.", Default: "50"},
-		field{Name: "delay_jitter_ms", Shape: aMillis, Says: "Maximum deviation from `delay_ms`.", Default: "half of `delay_ms` if that is not given, else 0"},
+		field{Name: "delay_jitter_ms", Shape: aMillis, Says: "Maximum deviation from `delay_ms`.", Default: "25 without `delay_ms`, else 0"},
 		field{Name: "partition_probability", Shape: aRate, Says: "A node or link is cut off."},
 		field{Name: "partition_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 5000]"},
 		field{Name: "partition_shapes", Shape: listOf(oneOf(fault.PartitionShapes...)),

@@ -38,7 +38,7 @@ var WorkloadKeys = of(
 				"(docs/reference/workloads.md#phases).", Default: "false"},
 		field{Name: "ready_timeout", Shape: aPositive,
 			Says:    "With `announces`: how long to wait for `ready`. After that, the run is `unknown`.",
-			Default: "30s, or a quarter of `max_time` if that is less"},
+			Default: "30s, at most a quarter of `max_time`"},
 		field{Name: "template", Shape: aText,
 			Says: "composer: a test template, or a folder of templates of which each tape chooses one. A folder of the " +
 				"project is mounted at /opt/antithesis/test/v1; an absolute path is in the node.", Default: "/opt/antithesis/test/v1"},
@@ -46,7 +46,7 @@ var WorkloadKeys = of(
 			"a reply.", Default: "0"},
 		field{Name: "operations_per_second", SpellingOf: "qps", Equal: true, Shape: aNumber},
 		field{Name: "duration", Shape: aPositive, Says: "Duration; with `schedule`, the minimum duration.",
-			Default: "half of max_time, less if faults.settle needs the time; with `schedule`, up to a second after the last operation"},
+			Default: "half of `max_time`, less if `faults.settle` needs it; with `schedule`, a second after the last operation"},
 		field{Name: "duration_seconds", SpellingOf: "duration", Equal: true, Shape: shape{Kind: schema.Seconds, Min: 1}},
 		field{Name: "clients", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000},
 			Says: "Number of clients, each with one operation in flight. composer: maximum number of parallel drivers; " +
