@@ -265,7 +265,7 @@ func linked(page, text string) string {
 func valueCell(f *schema.Field) string {
 	value := valueWord(&f.Shape)
 	if len(f.Shape.Words) > 2 && !slices.ContainsFunc(f.Shape.Words, func(w string) bool { return !strings.Contains(f.Says, w) }) {
-		value = "text"
+		value = "word"
 	}
 	if f.Default != "" {
 		value += " (" + f.Default + ")"

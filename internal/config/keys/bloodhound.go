@@ -15,8 +15,8 @@ var Bloodhound = shape{Kind: schema.Section, Open: true, Fields: []field{
 		Says: "Engine that runs the world. `auto` takes the first that can. `--engine` replaces this key.", Default: "native"},
 	{Name: "simulation", Shape: simulation, Says: "Virtual time, costs, limits, and the number of runs."},
 	{Name: "nodes", Shape: namedWith(Service),
-		Says: "Nodes by name, with the keys of a Compose service. Keys of a node replace those of a Compose service " +
-			"with its name; `environment` and mappings are merged."},
+		Says: "Nodes by name, with the keys of a Compose service. They replace keys of a Compose service with the " +
+			"same name."},
 	{Name: "networks", Shape: networkTable,
 		Says: "Networks by name, with the keys of Compose networks."},
 	{Name: "network", Shape: network, Says: "Latency, jitter and bandwidth of all links."},
@@ -56,8 +56,8 @@ var simulation = of(
 	field{Name: "seeds", Shape: wholeFrom(1), Says: "Number of runs of a campaign, each with its own tape.", Default: "1000"},
 	field{Name: "start", Shape: shape{Kind: schema.Date}, Says: "Date and time at which a run starts.", Default: "2025-01-01T00:00:00Z"},
 	field{Name: "wait_for_setup", Shape: aDuration,
-		Says: "How long setup waits for a program to report completion through an Antithesis SDK. Then drivers and " +
-			"faults start. If no program reports in time, the run is `unknown`; `0s` does not wait.",
+		Says: "How long setup waits for a program to report completion through an Antithesis SDK. After that the " +
+			"run is `unknown`. `0s` does not wait.",
 		Default: "30s, at most a quarter of `max_time`, if a program uses an SDK; then a warning instead of `unknown`"},
 	field{Name: "preempt_rate", Shape: aRate,
 		Says: "Probability that a thread loses its priority at one of its system calls, once per epoch of its " +
@@ -66,10 +66,9 @@ var simulation = of(
 		Says: "Number of CPUs that programs see. Only one thread of the world runs at a time.", Default: "1, or 4 with `switches.blocks`"},
 	field{Name: "switches", Shape: of(
 		field{Name: "blocks", Shape: shape{Kind: schema.Whole, Min: 0, Max: 4096},
-			Says: "Number of code blocks watched at a time. A thread may be switched at a watched block. 0 switches " +
-				"threads only at system calls.", Default: "0"},
-		field{Name: "rate", Shape: aRate, Says: "Probability of a switch at a watched block. Sets of different sizes use half, twice or eight times " +
-			"the rate.", Default: "0.04"},
+			Says: "Number of code blocks watched at a time, at which threads may be switched. 0: only at system calls.", Default: "0"},
+		field{Name: "rate", Shape: aRate, Says: "Probability of a switch at a watched block; half, twice or eight times that in sets of different " +
+			"sizes.", Default: "0.04"},
 	), Says: "Switches of threads between two system calls (docs/reference/exploration.md)."},
 	field{Name: "cost", Shape: of(
 		field{Name: "call_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per system call.", Default: "1000"},
@@ -81,16 +80,14 @@ var simulation = of(
 		field{Name: "events", Shape: wholeFrom(1), Says: "Maximum number of system calls of a run.", Default: "50000000"},
 		field{Name: "wall_time", Shape: aPositive, Says: "Maximum real time of a run. A run that reaches it is not reproducible.", Default: "10m"},
 		field{Name: "threads", Shape: shape{Kind: schema.Whole, Min: 1, Max: 1e6},
-			Says: "Maximum number of threads of all nodes together. Beyond it, programs get EAGAIN and the report has a " +
-				"warning.", Default: "2048"},
+			Says: "Maximum number of threads of all nodes. Beyond it, programs get EAGAIN and the report has a warning.", Default: "2048"},
 		field{Name: "memory_bytes", Shape: wholeFrom(1), Says: "Maximum size of all files of one node. Beyond it, programs get ENOSPC.", Default: "1 GiB"},
 		field{Name: "world_memory_bytes", Shape: wholeFrom(1),
-			Says: "Maximum host memory of a world: processes, written files and engine state. Beyond it, the run ends. " +
-				"`mem_limit` limits a node's programs.",
+			Says:    "Maximum host memory of a world: processes, written files and engine state. Beyond it, the run ends.",
 			Default: "4 GiB, at most three quarters of the host's memory"},
 		field{Name: "spin_cpu_time", Shape: aPositive,
-			Says: "Maximum CPU time of a thread between two system calls. Beyond it, virtual time passes while the thread " +
-				"computes, and the run is not reproducible.", Default: "2s"},
+			Says: "Maximum CPU time of a thread between two system calls. Beyond it, virtual time passes meanwhile and " +
+				"the run is not reproducible.", Default: "2s"},
 	), Says: "Limits of a run. A run that reaches one is `unknown`, unless the key says otherwise."},
 )
 
@@ -107,8 +104,8 @@ var exploration = of(
 	field{Name: "streams", Shape: texts, Says: "`bfs`, `dfs`: edit only draws of these streams, such as `fault/**`.",
 		Default: "faults, packets, disks, preemptions and switches"},
 	field{Name: "feedback_delay", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096},
-		Says: "Maximum number of runs in progress when a tape is chosen. Except with `random`, the tape of run i " +
-			"depends on the results up to run i minus this number. More workers than this stay idle.", Default: "8, of `swarm` 32"},
+		Says: "Maximum number of runs in progress when a tape is chosen. Except with `random`, tape i depends on " +
+			"the results up to run i minus this number.", Default: "8, of `swarm` 32"},
 	field{Name: "length", Shape: shape{Kind: schema.Word, Words: Lengths},
 		Says: "`swarm`: `vary` also plays shorter runs where they can be judged. `full` gives all runs their full " +
 			"length.", Default: "vary"},
@@ -143,8 +140,7 @@ var coverage = of(
 	field{Name: "enabled", Shape: aFlag, Says: "Measures which blocks of programs are executed, and writes a report.",
 		Default: "true if `output.coverage_format` or another key here is set"},
 	field{Name: "binaries", Shape: texts,
-		Says: "Programs and libraries, by name or by path in the world. `*` and `?` are wildcards; a leading `!` " +
-			"excludes.",
+		Says:    "Programs and libraries, by name or path in the world. `*`, `?` and a leading `!` work.",
 		Default: "the programs of servers, without shells and system tools"},
 	field{Name: "threshold", Shape: aText, Says: "Minimum share of covered blocks, such as 80%. A campaign below it is `unknown`."},
 )
@@ -155,9 +151,9 @@ var traceLevel = shape{Kind: schema.Word, Words: []string{"off", "error", "warn"
 
 var debug = of(
 	field{Name: "trace_level", Shape: traceLevel,
-		Says: "`off`: nothing. `error`: crashes. `warn`: also faults and ends of processes. `info`: also network, disk and " +
-			"processes. `debug`, `trace`: all events. Also accepted: `none`, `quiet` (off), `minimal`, `warning` " +
-			"(warn), `normal` (info), `verbose` (debug), `full`, `all` (trace).", Default: "trace"},
+		Says: "`off`, `none`, `quiet`: nothing. `error`: crashes. `warn`, `warning`, `minimal`: also faults and " +
+			"ends of processes. `info`, `normal`: also network, disk and processes. `debug`, `verbose`, `trace`, " +
+			"`full`, `all`: everything.", Default: "trace"},
 	field{Name: "trace_events", Shape: texts,
 		Says: "Writes only these events: network_send, network_recv, disk_write, disk_read, disk_sync, process_start, " +
 			"process_exit, process_crash, fault, or names of system calls."},

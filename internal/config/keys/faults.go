@@ -29,8 +29,7 @@ var faults = of(
 		field{Name: "partition_probability", Shape: aRate, Says: "A node or link is cut off."},
 		field{Name: "partition_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 5000]"},
 		field{Name: "partition_shapes", Shape: listOf(oneOf(fault.PartitionShapes...)),
-			Says: "`nodes` and `links` cut off single nodes and links. `halves`, `bridge` and `ring` divide all " +
-				"servers.", Default: "[nodes, links]"},
+			Says: "Shapes of partitions (docs/reference/faults.md#links).", Default: "[nodes, links]"},
 		field{Name: "clog_probability", Shape: aRate,
 			Says: "Packets of a node or link wait until the fault ends."},
 		field{Name: "clog_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 5000]"},
@@ -56,8 +55,8 @@ var faults = of(
 		field{Name: "profile", Shape: oneOf("ext4-ordered", "posix-minimal"),
 			Says: "What a power loss may discard of unsynchronized writes (docs/reference/faults.md#disks-and-power).", Default: "ext4-ordered"},
 		field{Name: "speed", Shape: oneOf(fault.SpeedNames...),
-			Says: "Speed of the servers' disks in the chaos phase. `drawn`: each tape chooses. Without this key, an " +
-				"fsync takes `simulation.cost.sync_ns`.", Default: "`drawn` with `mode: harsh`"},
+			Says: "Speed of the servers' disks in the chaos phase; with `drawn` each tape chooses " +
+				"(docs/reference/faults.md#disks-and-power).", Default: "`drawn` with `mode: harsh`"},
 		field{Name: "write_fail_rate", Shape: aRate, Says: "A write fails with EIO."},
 		field{Name: "read_fail_rate", Shape: aRate, Says: "A read fails with EIO, from files that the node wrote."},
 		field{Name: "open_fail_rate", Shape: aRate,

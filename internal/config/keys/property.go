@@ -13,8 +13,8 @@ var allowance = of(
 	field{Name: "exit", Shape: anyOf(exitCode, listOf(exitCode)),
 		Says: "Exit codes. A signal's is 128 plus its number.", Default: "any, with `panic`"},
 	field{Name: "panic", Shape: aPattern, Verbatim: true,
-		Says: "Regular expression for one of the last lines of the log or the report of a panic. Without this key, " +
-			"panics are never allowed.", Default: "any end that is no panic"},
+		Says: "Regular expression for one of the last lines of the log, or of a panic's report. Without it, panics " +
+			"are never allowed.", Default: "any end that is no panic"},
 	field{Name: "while", Shape: anyOf(oneOf(FaultKinds...), listOf(oneOf(FaultKinds...))),
 		Says: "Kinds of faults, one of which affects the node or did up to 5 seconds before.", Default: "at any time"},
 )
@@ -24,19 +24,19 @@ var allowances = anyOf(allowance, listOf(allowance))
 var property = of(
 	field{Name: "name", Shape: aText, Says: "Unique name in reports."},
 	field{Name: "kind", Shape: oneOf("safety", "liveness", "invariant", "progress", "recovery"),
-		Says: "safety, invariant: always holds. liveness: holds within `timeout` after the start and each heal. " +
-			"progress, recovery: the check of that name."},
+		Says: "`safety`, `invariant`: always holds. `liveness`: holds within `timeout` after the start and each " +
+			"heal. `progress`, `recovery`: the check of that name."},
 	field{Name: "description", Shape: aText, Says: "Description for the report of a violation."},
 	field{Name: "allow", Shape: allowances,
-		Says: "Ways in which a program of any node may end by design. Only with the name `no unexpected exit`, `no " +
-			"panic` or `no crash by a signal`, and without `kind` and `check`."},
+		Says: "Ways in which a program of any node may end by design, under the name `no unexpected exit`, `no " +
+			"panic` or `no crash by a signal`, without `kind` and `check`."},
 	field{Name: "timeout", Shape: aPositive, Says: "liveness, recovery: maximum time after the start and each heal.", Default: "30s"},
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 	field{Name: "check", Shape: of(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
 		field{Name: "operations", Shape: texts,
-			Says: "Operations to judge or observe, for linearizability, monotonic, progress and recovery. " +
-				"linearizability assumes that operations without a model change no judged key.", Default: "all; monotonic: get and read"},
+			Says: "Operations to judge or observe. linearizability assumes that operations without a model change no " +
+				"judged key.", Default: "all; monotonic: get and read"},
 		field{Name: "model", Shape: oneOf(models...),
 			Says: "linearizability: register, cas-register, key-value (kv), set, queue, lock, counter, append-list. " +
 				"isolation: list-append, rw-register. durability: register, key-value, set, append-list.",
@@ -55,11 +55,11 @@ var property = of(
 		field{Name: "script", Shape: command,
 			Says: "custom: program that runs on a client node; exit code 0 holds, 1 is a violation. agreement: program " +
 				"that prints the answer of `{node}`."},
-		field{Name: "while", Shape: aText, Says: "`majority connected`, `all connected` or `2 connected`: the property must also hold during faults " +
-			"while so many of `nodes` are up and connected. For liveness, progress and recovery.",
+		field{Name: "while", Shape: aText, Says: "liveness, progress, recovery: `majority connected`, `all connected` or `2 connected`. Faults are no " +
+			"excuse while so many of `nodes` are connected.",
 			Default: "no fault lasts"},
 		field{Name: "despite", Shape: listOf(oneOf(FaultKinds...)),
-			Says: "Kinds of faults that excuse nothing, for liveness, progress, recovery and alerts."},
+			Says: "liveness, progress, recovery, alerts: kinds of faults that excuse nothing."},
 		field{Name: "nodes", Shape: texts, Says: "agreement: nodes to ask. `while`: nodes of the group.",
 			Default: "all servers that no other node waits for to complete"},
 		field{Name: "pattern", Shape: aPattern, Verbatim: true,
@@ -79,8 +79,8 @@ var property = of(
 		field{Name: "during_faults", Shape: aFlag,
 			Says: "progress, alerts: `true` also counts during faults.", Default: "false"},
 		field{Name: "keys", Shape: anyOf(shape{Kind: schema.Whole, Min: 1, Max: 1000}, texts),
-			Says: "recovery: number of used keys to try after the last heal. linearizability, monotonic, durability: " +
-				"keys to judge; all must be judgeable. `*` and `?` are wildcards; a leading `!` excludes.",
+			Says: "recovery: number of used keys to try. linearizability, monotonic, durability: keys to judge, which " +
+				"must be judgeable. `*`, `?` and a leading `!` work.",
 			Default: "recovery: 10; else all that can be judged"},
 		field{Name: "jobs", Shape: of(
 			field{Name: "start", Shape: aPattern, Verbatim: true,

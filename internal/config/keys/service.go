@@ -20,8 +20,8 @@ var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, of(
 var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "command", Shape: command, Says: "Program and its arguments. Text is split into words without a shell. Relative paths start at `working_dir`."},
 	{Name: "releases", Shape: listOf(command),
-		Says: "Commands of other releases, oldest first, in place of `entrypoint` and `command`. After the fault " +
-			"`restart`, the tape chooses the same or a later release. The engine container does not support it."},
+		Says: "Commands of other releases, oldest first. After the fault `restart`, the tape chooses the same or a " +
+			"later one. Not on the engine container."},
 	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also start an older release.", Default: "false"},
 	{Name: "entrypoint", Shape: command, Says: "Words before `command`."},
 	{Name: "build", Shape: anyOf(aText, texts, of(
@@ -70,8 +70,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		), Says: "Options of a tmpfs."},
 		field{Name: "image", Shape: anyShape, Refused: "copy the files that you need from that image into a volume, or into the node's own image"},
 		field{Name: "consistency", Shape: aText, Idle: "all mounts are consistent"},
-	))), Says: "Mounts: `SOURCE:TARGET[:ro]` or a mapping. A named volume starts empty or with the image's files. A " +
-		"bind mount starts with the host's files, which stay unmodified."},
+	))), Says: "`SOURCE:TARGET[:ro]` or a mapping. A named volume starts empty or with the image's files, a bind " +
+		"mount with the host's files, which stay unmodified."},
 	{Name: "tmpfs", Shape: textOrAll, Says: "Empty folders in memory, such as `/tmp:size=64m,mode=1770,uid=1000`. A power loss empties them."},
 	{Name: "depends_on", Shape: anyOf(texts, namedWith(of(
 		field{Name: "condition", Shape: oneOf("service_started", "service_healthy", "service_completed_successfully"),
@@ -119,15 +119,15 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		"port."},
 	{Name: "profiles", Shape: texts, Says: "The node exists only if `COMPOSE_PROFILES` lists one of these."},
 	{Name: "scale", Shape: shape{Kind: schema.Whole, Max: MaxNodes},
-		Says:    "Number of nodes NAME-1, NAME-2 and so on. NAME resolves to all of them, and means all in `faults`.",
+		Says:    "Number of nodes NAME-1, NAME-2 and so on. NAME means all of them.",
 		Default: "1"},
 	{Name: "count", Shape: shape{Kind: schema.Whole, Min: 1, Max: MaxNodes},
-		Says: "Number of nodes NAME1, NAME2 and so on, with templates such as `{{.Name}}` and `{{.Peers}}` " +
-			"(docs/reference/config/nodes.md). NAME resolves to all of them, and means all in `faults`.",
+		Says: "Number of nodes NAME1, NAME2 and so on, with templates " +
+			"(docs/reference/config/nodes.md#nodes-of-one-kind). NAME means all of them.",
 		Default: "one node, NAME, without templates"},
 	{Name: "replicas", SpellingOf: "scale", Shape: shape{Kind: schema.Whole, Max: MaxNodes}},
 	{Name: "image", Shape: aText, Says: "Container image: a name of a registry, `oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]` or " +
-		"`docker-daemon:NAME`. Keys of the node take precedence over its settings. No effect with `root`."},
+		"`docker-daemon:NAME`. Keys of the node override its settings. No effect with `root`."},
 
 	{Name: "annotations", Shape: anyShape, Idle: forPeople},
 	{Name: "attach", Shape: anyShape, Idle: "Bloodhound collects all output"},
@@ -144,7 +144,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "cpu_rt_period", Shape: anyShape, Idle: oneCPU},
 	{Name: "cpu_rt_runtime", Shape: anyShape, Idle: oneCPU},
 	{Name: "cpu_shares", Shape: anyShape, Idle: oneCPU},
-	{Name: "cpus", Shape: cpuShare, Says: "Share of a CPU. Below 1, a system call costs 1/share of its virtual time. Above 1, no effect.", Default: "1"},
+	{Name: "cpus", Shape: cpuShare, Says: "Share of a CPU. Below 1, a system call costs 1/share of its virtual time.", Default: "1"},
 	{Name: "cpuset", Shape: anyShape, Idle: oneCPU},
 	{Name: "deploy", Shape: deploy, Says: "Settings that Compose applies without a swarm."},
 	{Name: "develop", Shape: anyShape, Idle: "a world watches no files for changes"},
@@ -167,9 +167,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "mem_swappiness", Shape: anyShape, Idle: noSwap},
 	{Name: "memswap_limit", Shape: anyShape, Idle: noSwap},
 	{Name: "network_mode", Shape: aText,
-		Says: "Replaces `networks`. `none`: loopback only. `bridge`: shared by nodes with this mode. `host`: every " +
-			"network. `service:NAME`: the network of another node, with its addresses, ports, loopback and " +
-			"hostname. `container:` is refused."},
+		Says: "Replaces `networks`. `none`: loopback. `bridge`: shared by nodes with this mode. `host`: every " +
+			"network. `service:NAME`: another node's network and hostname. `container:` is refused."},
 	{Name: "oom_kill_disable", Shape: anyShape, Idle: "control groups of version 2 have no such setting"},
 	{Name: "oom_score_adj", Shape: shape{Kind: schema.Whole, Min: -1000, Max: 1000},
 		Says: "A higher value is killed earlier when memory runs out; -1000 never.", Default: "0"},
@@ -180,8 +179,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "privileged", Shape: anyShape, Idle: noPrivileges},
 	{Name: "pull_refresh_after", Shape: anyShape, Idle: "an image is pulled once; `bloodhound image pull` pulls it again"},
 	{Name: "pull_policy", Shape: oneOf("missing", "if_not_present", "always", "never", "build", "daily", "weekly"),
-		Says: "`always` pulls each time, `never` uses only the store, `build` builds. Other values pull if the " +
-			"store lacks the image."},
+		Says: "`always`: pulls each time. `never`: uses only the store. `build`: builds. Others (`missing`, " +
+			"`if_not_present`, `daily`, `weekly`): pulls if the store lacks the image."},
 	{Name: "read_only", Shape: aFlag, Says: "Makes the root file system read-only (EROFS). Volumes and folders in memory stay writable.", Default: "false"},
 	{Name: "runtime", Shape: anyShape, Idle: "a world has no container runtime"},
 	{Name: "security_opt", Shape: anyShape, Idle: noPrivileges},
@@ -189,8 +188,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "stdin_open", Shape: anyShape, Idle: "standard input is empty"},
 	{Name: "storage_opt", Shape: anyShape, Idle: "the engine simulates the disk"},
 	{Name: "sysctls", Shape: anyOf(texts, shape{Kind: schema.Dictionary, Item: &aText}),
-		Says: "Kernel settings: `NAME=VALUE` or `NAME: VALUE`. Accepted are net.*, fs.mqueue.*, System V IPC and " +
-			"kernel.domainname. docs/reference/limits.md lists those with an effect."},
+		Says: "Kernel settings: net.*, fs.mqueue.*, System V IPC or kernel.domainname. docs/reference/limits.md " +
+			"lists those with an effect."},
 	{Name: "tty", Shape: anyShape, Idle: "output goes to the engine, not to a terminal"},
 	{Name: "ulimits", Shape: shape{Kind: schema.Dictionary, Item: &ulimit},
 		Says: "Resource limits by Docker's names: nofile, nproc, core, memlock, stack, fsize and others. -1 is " +
@@ -215,8 +214,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "working_dir", Shape: aText, Says: "Working directory of the command.", Default: "that of the node"},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to the node's."},
 		field{Name: "privileged", Shape: aFlag, Idle: noPrivileges},
-	)), Says: "Commands that run in the node once, after its main process first started. Setup and dependent nodes " +
-		"wait for them. If one fails, the run is `unknown`."},
+	)), Says: "Commands that run in the node once, after its main process first started. Others wait for them. If " +
+		"one fails, the run is `unknown`."},
 	{Name: "pre_stop", Shape: anyShape, Refused: "run it from the command of the node"},
 	{Name: "provider", Shape: anyShape, Refused: "a world has no connection to the outside: make it a node"},
 	{Name: "secrets", Shape: fileUses("/run/secrets/NAME"), Says: "Files from the Compose file's `secrets`."},

@@ -23,8 +23,8 @@ var link = of(append([]field{
 var WorkloadKeys = of(
 	field{Name: "name", Shape: aText, Says: "Name in reports.", Default: "the name of the driver"},
 	field{Name: "driver", Shape: oneOf(Drivers...),
-		Says: "`command` is a program that reports its operations. `composer` runs an Antithesis test template. The " +
-			"others are built in."},
+		Says: "`http`, `redis`, `sql`, `etcd`: built in. `command`: a program that reports its operations. " +
+			"`composer`: an Antithesis test template."},
 	field{Name: "node", Shape: aText, Says: "Client node that runs the driver.", Default: "a new node `load`"},
 	field{Name: "command", Shape: command, Says: "command: program and its arguments, here or under `config`."},
 	field{Name: "config", Shape: of(
@@ -41,7 +41,7 @@ var WorkloadKeys = of(
 			Default: "30s, at most a quarter of `max_time`"},
 		field{Name: "template", Shape: aText,
 			Says: "composer: a test template, or a folder of templates of which each tape chooses one. A folder of the " +
-				"project is mounted at /opt/antithesis/test/v1; an absolute path is in the node.", Default: "/opt/antithesis/test/v1"},
+				"project is mounted at /opt/antithesis/test/v1.", Default: "/opt/antithesis/test/v1"},
 		field{Name: "qps", Shape: aNumber, Says: "Operations per virtual second of all clients together. 0: each client sends the next operation after " +
 			"a reply.", Default: "0"},
 		field{Name: "operations_per_second", SpellingOf: "qps", Equal: true, Shape: aNumber},
@@ -49,8 +49,7 @@ var WorkloadKeys = of(
 			Default: "half of `max_time`, less if `faults.settle` needs it; with `schedule`, a second after the last operation"},
 		field{Name: "duration_seconds", SpellingOf: "duration", Equal: true, Shape: shape{Kind: schema.Seconds, Min: 1}},
 		field{Name: "clients", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000},
-			Says: "Number of clients, each with one operation in flight. composer: maximum number of parallel drivers; " +
-				"each tape chooses a number.",
+			Says:    "Number of clients, each with one operation in flight. composer: maximum number of parallel drivers.",
 			Default: "4"},
 		field{Name: "max_operations", Shape: wholeFrom(1), Says: "Maximum number of operations.", Default: "no limit"},
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of an operation.", Default: "1s"},
@@ -66,8 +65,8 @@ var WorkloadKeys = of(
 				Default: "key-{random:0-9}; txn: txn-{random:0-4}"},
 			field{Name: "value_size", Shape: anyOf(shape{Kind: schema.Whole, Max: maxValueBytes},
 				listOf(shape{Kind: schema.Whole, Max: maxValueBytes})),
-				Says: "Bytes of a written value, at least its unique part. `[a, b]`: a length from a to b, half of them at " +
-					"boundaries (a, b, powers of two, one less and one more). Short values may then repeat.",
+				Says: "Bytes of a written value, at least its unique part. `[a, b]`: a random length, half of them at " +
+					"boundaries (docs/reference/workloads.md#settings).",
 				Default: "the length of the unique part"},
 			field{Name: "path", Shape: aText, Says: "http: path on the target, with `{key}`.", Default: "/kv/{key}"},
 		)), Says: "Mix of operations.", Default: "reads and writes in equal shares"},
@@ -78,8 +77,8 @@ var WorkloadKeys = of(
 			field{Name: "probability", Shape: aRate,
 				Says: "Probability that a key, or the end of a value, comes from the dictionary.", Default: "0.05"},
 			field{Name: "file", Shape: aText,
-				Says: "More entries, one per line: text, or a JSON string such as `\"a\\u0000\"`; `\"ab\"*100` repeats it. " +
-					"Empty lines and lines that start with `#` are ignored."},
+				Says: "More entries, one per line: text, or a JSON string such as `\"a\\u0000\"`; `\"ab\"*100` repeats it. Lines " +
+					"that start with `#` are ignored."},
 			field{Name: "only_file", Shape: aFlag, Says: "Uses only the file's entries.", Default: "false"},
 		), Says: "Unusual keys and values: `~tmp`, near path limits, look-alike Unicode, very long. Each tape chooses " +
 			"a few."},
