@@ -99,6 +99,23 @@ func listPages(a *console.App) error {
 
 // printPage prints the page of a topic.
 func printPage(a *console.App, topic string) error {
+	if p, ok := pageNamed(topic); ok {
+		fmt.Fprint(a.Out, p.text)
+		return nil
+	}
+	var topics []string
+	for _, p := range pages() {
+		topics = append(topics, p.topic)
+	}
+	remedy := "`bloodhound docs` lists the pages"
+	if near := suggest.Nearest(strings.ToLower(topic), topics); near != "" {
+		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
+	}
+	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` looks for the word", topic, remedy, topic)
+}
+
+// pageNamed finds a page by its path, its topic, the last part of its topic, or the beginning of that.
+func pageNamed(topic string) (docsPage, bool) {
 	all := pages()
 	wanted := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(topic, "docs/"), ".md"))
 	atPath := func(p docsPage) bool { return strings.ToLower(strings.TrimSuffix(p.file, ".md")) == wanted }
@@ -109,19 +126,10 @@ func printPage(a *console.App, topic string) error {
 	}
 	for _, is := range []func(docsPage) bool{atPath, named, ends, begins} {
 		if i := slices.IndexFunc(all, is); i >= 0 {
-			fmt.Fprint(a.Out, all[i].text)
-			return nil
+			return all[i], true
 		}
 	}
-	var topics []string
-	for _, p := range all {
-		topics = append(topics, p.topic)
-	}
-	remedy := "`bloodhound docs` lists the pages"
-	if near := suggest.Nearest(wanted, topics); near != "" {
-		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
-	}
-	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` looks for the word", topic, remedy, topic)
+	return docsPage{}, false
 }
 
 const (

@@ -20,8 +20,8 @@ var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, of(
 var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "command", Shape: command, Says: "Program and its arguments. Text is split into words without a shell. Relative paths start at `working_dir`."},
 	{Name: "releases", Shape: listOf(command),
-		Says: "Commands of other releases, oldest first. After the fault `restart`, the tape chooses the same or a " +
-			"later one. Not on the engine container."},
+		Says: "Commands of other releases, oldest first, in place of `entrypoint` and `command`. After the fault " +
+			"`restart`, the tape chooses the same or a later one. Not on the engine container."},
 	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also start an older release.", Default: "false"},
 	{Name: "entrypoint", Shape: command, Says: "Words before `command`."},
 	{Name: "build", Shape: anyOf(aText, texts, of(
@@ -44,8 +44,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 			Says: "Rate by which the clock is fast, in parts per million.", Default: "0"},
 	), Says: "Clock of the node."},
 	{Name: "environment", Shape: shape{Kind: schema.Variables},
-		Says: "Variables. A name without a value takes it from Bloodhound's environment. Besides, each node has " +
-			"`PATH`, `HOME` and `HOSTNAME`."},
+		Says: "Variables. A name without a value takes it from Bloodhound's environment. A node also has `PATH`, `HOME` " +
+			"and `HOSTNAME`, and no other variable of the host."},
 	{Name: "env_file", Shape: anyOf(aText, listOf(anyOf(aText, of(
 		field{Name: "path", Shape: aText, Says: "Path of the file."},
 		field{Name: "required", Shape: aFlag, Says: "Whether the file must exist.", Default: "true"},
