@@ -105,7 +105,7 @@ var exploration = of(
 		Default: "faults, packets, disks, preemptions and switches"},
 	field{Name: "feedback_delay", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096},
 		Says: "Maximum number of runs in progress when a tape is chosen. Except with `random`, tape i depends on " +
-			"the results up to run i minus this number.", Default: "8, of `swarm` 32"},
+			"the results up to run i minus this number. More workers than this are idle.", Default: "8, of `swarm` 32"},
 	field{Name: "length", Shape: shape{Kind: schema.Word, Words: Lengths},
 		Says: "`swarm`: `vary` also plays shorter runs where they can be judged. `full` gives all runs their full " +
 			"length.", Default: "vary"},

@@ -46,7 +46,7 @@ var WorkloadKeys = of(
 			"a reply.", Default: "0"},
 		field{Name: "operations_per_second", SpellingOf: "qps", Equal: true, Shape: aNumber},
 		field{Name: "duration", Shape: aPositive, Says: "Duration; with `schedule`, the minimum duration.",
-			Default: "half of `max_time`, less if `faults.settle` needs it; with `schedule`, a second after the last operation"},
+			Default: "half of `max_time`, less if `faults.settle` needs it; with `schedule`, up to a second after the last operation"},
 		field{Name: "duration_seconds", SpellingOf: "duration", Equal: true, Shape: shape{Kind: schema.Seconds, Min: 1}},
 		field{Name: "clients", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000},
 			Says:    "Number of clients, each with one operation in flight. composer: maximum number of parallel drivers.",
