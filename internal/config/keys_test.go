@@ -18,7 +18,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
@@ -165,159 +164,11 @@ func TestKindsOfFaults(t *testing.T) {
 	}
 }
 
-const (
-	keysBegin = "<!-- keys: written by `go test ./internal/config -update` -->\n"
-	keysEnd   = "<!-- keys: end -->\n"
-)
-
-// docs/reference/config.md lists every key of bloodhound.yaml, docs/reference/compose.md those of Compose files, and so on.
-func TestDocs(t *testing.T) {
-	for _, page := range []struct {
-		name string
-		root *schema.Shape
-		want string
-	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()},
-		{"../../docs/reference/compose.md", &keys.Compose, composeTables()}, {"../../docs/reference/live.md", &keys.Live, aloneTable(&keys.Live)},
-		{"../../docs/reference/federation.md", &keys.Federation, aloneTable(&keys.Federation)},
-		{"../../docs/reference/exploration.md", &schema.Shape{}, strategyTable()}} {
-		text, err := os.ReadFile(page.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, rest, ok1 := strings.Cut(string(text), keysBegin)
-		old, after, ok2 := strings.Cut(rest, keysEnd)
-		if !ok1 || !ok2 {
-			t.Fatalf("%s has no place for the keys", page.name)
-		}
-		if *update {
-			if err := os.WriteFile(page.name, []byte(before+keysBegin+page.want+keysEnd+after), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if old != page.want {
-			t.Errorf("the keys in %s are not those of the tables; rewrite them with -update", page.name)
-		}
-		schema.WalkKeys(page.root, "", func(path string, f *schema.Field) {
-			if shown := shownKey(path); !strings.Contains(string(text), "`"+shown+"`") {
-				t.Errorf("%s does not mention %s", page.name, shown)
-			}
-		})
-	}
-}
-
-// strategyTable says of each strategy which tape it plays next: the default comes first, and neighbours that play the same are one row.
-func strategyTable() string {
-	var b strings.Builder
-	b.WriteString("\n| strategy | next tape |\n|---|---|\n")
-	list := slices.DeleteFunc(slices.Clone(search.Kinds), func(k search.Kind) bool { return k.Scheduled })
-	first := slices.IndexFunc(list, func(k search.Kind) bool { return k.Name == search.Default })
-	list = slices.Insert(slices.Delete(list, first, first+1), 0, *search.KindOf(search.Default))
-	for i := 0; i < len(list); i++ {
-		next := list[i].Next
-		names := "`" + list[i].Name + "`"
-		for ; i+1 < len(list) && list[i+1].Next == next; i++ {
-			names += ", `" + list[i+1].Name + "`"
-		}
-		if list[i].Name == search.Default {
-			names += " (the default)"
-		}
-		fmt.Fprintf(&b, "| %s | %s |\n", names, next)
-	}
-	b.WriteString("\n")
-	return b.String()
-}
-
-// composeTables lists the keys of Compose files: one table for each key at the top.
-func composeTables() string {
-	var b strings.Builder
-	for i := range keys.Compose.Fields {
-		top := &keys.Compose.Fields[i]
-		fmt.Fprintf(&b, "\n### %s\n\n| key | here | meaning |\n|---|---|---|\n", top.Name)
-		row := func(path string, f *schema.Field) {
-			here, meaning := "yes", f.Says
-			switch {
-			case f.Refused != "":
-				here, meaning = "refused", f.Refused
-			case f.Idle != "":
-				here, meaning = "no effect", strings.TrimSpace(f.Says+" "+f.Idle)
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", shownKey(path), here, strings.ReplaceAll(meaning, "|", "\\|"))
-		}
-		row(top.Name, top)
-		schema.WalkKeys(&top.Shape, top.Name, row)
-	}
-	b.WriteString("\n")
-	return b.String()
-}
-
-// aloneTable lists the keys of a configuration that stands alone.
-func aloneTable(root *schema.Shape) string {
-	var b strings.Builder
-	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
-	schema.WalkKeys(root, "", func(path string, f *schema.Field) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", shownKey(path), f.Shape.String(), f.Default, f.Says)
-	})
-	b.WriteString("\n")
-	return b.String()
-}
-
 // nodeKey writes a key of a service as that of a node: what both have is tried once.
 func nodeKey(path string) string {
-	return strings.Replace(shownKey(path), "services.NAME", "nodes.NAME", 1)
-}
-
-// shownKey writes a key as the pages do: links and network share theirs.
-func shownKey(path string) string {
 	path = strings.Replace(path, "workloads[]", "workload", 1)
-	return strings.Replace(path, ".*", ".NAME", 1)
-}
-
-func keyTables() string {
-	var b strings.Builder
-	refused := map[string][]string{}
-	var order []string
-	table := func(title, prefix string, rows func(add func(path string, f *schema.Field))) {
-		head := fmt.Sprintf("\n### %s\n\n| key | value | default | meaning |\n|---|---|---|---|\n", title)
-		rows(func(path string, f *schema.Field) {
-			if f.Refused != "" {
-				if refused[f.Refused] == nil {
-					order = append(order, f.Refused)
-				}
-				refused[f.Refused] = append(refused[f.Refused], "`"+shownKey(path)+"`")
-				return
-			}
-			b.WriteString(head)
-			head = ""
-			meaning := f.Says
-			if f.SpellingOf != "" {
-				meaning = "Another spelling of `" + f.SpellingOf + "`."
-			}
-			if f.Idle != "" {
-				meaning = strings.TrimSpace(meaning + " Accepted, no effect here: " + f.Idle + ".")
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", shownKey(path), f.Shape.String(), f.Default, strings.ReplaceAll(meaning, "|", "\\|"))
-		})
-	}
-	table("The file", "", func(add func(string, *schema.Field)) {
-		for i := range keys.Bloodhound.Fields {
-			f := &keys.Bloodhound.Fields[i]
-			add(f.Name, f)
-		}
-	})
-	for i := range keys.Bloodhound.Fields {
-		f := &keys.Bloodhound.Fields[i]
-		if f.Name == "workloads" {
-			continue // as workload
-		}
-		table(f.Name, f.Name, func(add func(string, *schema.Field)) { schema.WalkKeys(&f.Shape, f.Name, add) })
-	}
-	b.WriteString("\n### Keys of Compose that are refused\n\n| key | what to do |\n|---|---|\n")
-	for _, remedy := range order {
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(refused[remedy], ", "), remedy)
-	}
-	b.WriteString("\n")
-	return b.String()
+	path = strings.Replace(path, ".*", ".NAME", 1)
+	return strings.Replace(path, "services.NAME", "nodes.NAME", 1)
 }
 
 // docs/schema has what `bloodhound schema` prints. Documents of tests are valid, and mistakes are not.

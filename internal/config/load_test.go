@@ -90,25 +90,64 @@ func TestScaffold(t *testing.T) {
 	}
 }
 
-// The examples of the documentation load.
+// The YAML examples of the reference load. An example without nodes gets some.
 func TestDocumentedExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/config.md")
+	pages := []string{"config.md"}
+	for _, p := range configPages {
+		pages = append(pages, "config/"+p.name+".md")
+	}
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) {
+			examples := examplesOf(t, page)
+			if len(examples) == 0 || !strings.Contains(examples[0], "nodes:") {
+				t.Fatal("the page does not begin with an example of a whole file")
+			}
+			for _, text := range examples {
+				loadExample(t, text)
+			}
+		})
+	}
+	for _, page := range []string{"checks.md", "compose.md", "faults.md", "workloads.md"} {
+		t.Run(page, func(t *testing.T) {
+			for _, text := range examplesOf(t, page) {
+				loadExample(t, text)
+			}
+		})
+	}
+}
+
+// examplesOf returns the YAML examples of a page of the reference.
+func examplesOf(t *testing.T, page string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(reference + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(page), "```yaml\n")[1:]
-	if len(blocks) < 2 {
-		t.Fatal("the examples are gone")
+	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		list = append(list, block)
 	}
-	for _, b := range blocks {
-		b, _, _ = strings.Cut(b, "```")
-		dir := project(t, "bloodhound.yaml\n"+b, "compose.yaml\nservices: {db: {image: postgres}}\n")
-		r := loaded(t, Options{Path: dir})
-		if noted(r, "the node has `root`, or no image") {
-			t.Errorf("what is done on purpose is noted: %v", r.Notes)
-		}
-		if strings.Contains(b, "compose:") && node1(t, r, "db").Image != nil {
-			t.Error("the node has the service's image")
-		}
+	return list
+}
+
+// loadExample loads an example beside a Compose file, a specification and rules of alerts.
+func loadExample(t *testing.T, text string) {
+	t.Helper()
+	if !strings.Contains(text, "nodes:\n") && !strings.Contains(text, "compose:") {
+		text += "nodes: {n1: {command: a}, n2: {command: b}, n3: {command: c}, db: {command: d}}\n"
+	}
+	dir := project(t, "bloodhound.yaml\n"+text, "compose.yaml\nservices: {db: {image: postgres}, app: {image: app}}\n")
+	if err := os.CopyFS(dir, os.DirFS("testdata/examples")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Load(Options{Path: dir, Env: noEnv, Images: anyImage})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if noted(r, "the node has `root`, or no image") {
+		t.Errorf("what is done on purpose is noted: %v", r.Notes)
+	}
+	if strings.Contains(text, "compose:") && strings.Contains(text, "app: {root: host") && node1(t, r, "app").Image != nil {
+		t.Error("the node has the service's image")
 	}
 }

@@ -20,8 +20,8 @@ func docsVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [TOPIC]",
 		Short: "Read the documentation of this version, offline",
-		Long: `Prints a page of the documentation, in Markdown, or without a topic the list of pages. A topic is the name of a page, such as faults
-or run-in-ci, or the beginning of one.`,
+		Long: `Prints a page of the documentation, in Markdown, or without a topic the list of pages. A topic is the name of a page, such as faults,
+config/faults or run-in-ci, or the beginning of one.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -46,13 +46,13 @@ or run-in-ci, or the beginning of one.`,
 
 // docsPage is a page of the documentation.
 type docsPage struct {
-	topic string // the file's name without folder and ending
+	topic string // the file's path without its first folder and the ending
 	file  string
 	title string
 	text  string
 }
 
-// pages are all of them, in the order of their files.
+// pages are all of them, in the order of their folders.
 func pages() (list []docsPage) {
 	err := fs.WalkDir(docs.Pages, ".", func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -63,13 +63,22 @@ func pages() (list []docsPage) {
 			return err
 		}
 		title, _, _ := strings.Cut(string(text), "\n")
-		list = append(list, docsPage{strings.TrimSuffix(path.Base(file), ".md"), file, strings.TrimPrefix(title, "# "), string(text)})
+		list = append(list, docsPage{topicOf(file), file, strings.TrimPrefix(title, "# "), string(text)})
 		return nil
 	})
 	if err != nil {
 		panic(err) // the pages are part of the program
 	}
+	slices.SortStableFunc(list, func(x, y docsPage) int { return strings.Compare(path.Dir(x.file), path.Dir(y.file)) })
 	return list
+}
+
+// topicOf names a page by its path: faults for reference/faults.md, config/faults for reference/config/faults.md.
+func topicOf(file string) string {
+	if _, below, ok := strings.Cut(file, "/"); ok {
+		file = below
+	}
+	return strings.TrimSuffix(file, ".md")
 }
 
 func listPages(a *console.App) error {
@@ -90,25 +99,37 @@ func listPages(a *console.App) error {
 
 // printPage prints the page of a topic.
 func printPage(a *console.App, topic string) error {
-	all := pages()
-	wanted := strings.ToLower(strings.TrimSuffix(path.Base(topic), ".md"))
-	named := func(p docsPage) bool { return strings.ToLower(p.topic) == wanted }
-	begins := func(p docsPage) bool { return strings.HasPrefix(strings.ToLower(p.topic), wanted) }
-	for _, is := range []func(docsPage) bool{named, begins} {
-		if i := slices.IndexFunc(all, is); i >= 0 {
-			fmt.Fprint(a.Out, all[i].text)
-			return nil
-		}
+	if p, ok := pageNamed(topic); ok {
+		fmt.Fprint(a.Out, p.text)
+		return nil
 	}
 	var topics []string
-	for _, p := range all {
+	for _, p := range pages() {
 		topics = append(topics, p.topic)
 	}
 	remedy := "`bloodhound docs` lists the pages"
-	if near := suggest.Nearest(wanted, topics); near != "" {
+	if near := suggest.Nearest(strings.ToLower(topic), topics); near != "" {
 		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
 	}
 	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` looks for the word", topic, remedy, topic)
+}
+
+// pageNamed finds a page by its path, its topic, the last part of its topic, or the beginning of that.
+func pageNamed(topic string) (docsPage, bool) {
+	all := pages()
+	wanted := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(topic, "docs/"), ".md"))
+	atPath := func(p docsPage) bool { return strings.ToLower(strings.TrimSuffix(p.file, ".md")) == wanted }
+	named := func(p docsPage) bool { return strings.ToLower(p.topic) == wanted }
+	ends := func(p docsPage) bool { return path.Base(strings.ToLower(p.topic)) == path.Base(wanted) }
+	begins := func(p docsPage) bool {
+		return strings.HasPrefix(path.Base(strings.ToLower(p.topic)), path.Base(wanted))
+	}
+	for _, is := range []func(docsPage) bool{atPath, named, ends, begins} {
+		if i := slices.IndexFunc(all, is); i >= 0 {
+			return all[i], true
+		}
+	}
+	return docsPage{}, false
 }
 
 const (

@@ -16,8 +16,8 @@ var composeService = func() shape {
 	s.Fields = append(s.Fields,
 		field{Name: "count", Shape: anyShape, Refused: "write `scale:`, or `count:` for a node of bloodhound.yaml"},
 		field{Name: "build", Shape: anyOf(aText, dockerBuild),
-			Says: "Builds the image from a Dockerfile, without a daemon, unless the image exists already " +
-				"(docs/reference/dockerfiles.md). Text is the context."},
+			Says: "Builds the image from a Dockerfile unless it exists (docs/reference/dockerfiles.md). Text is the " +
+				"context."},
 		field{Name: "extends", Shape: anyOf(aText, of(
 			field{Name: "service", Shape: aText, Says: "Service to extend."},
 			field{Name: "file", Shape: aText, Says: "Compose file of that service.", Default: "this file"},
@@ -32,9 +32,9 @@ var dockerBuild = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "dockerfile", Shape: aText, Says: "Dockerfile, relative to the context.", Default: "Dockerfile"},
 	{Name: "dockerfile_inline", Shape: aText, Says: "Contents of the Dockerfile, instead of a file."},
 	{Name: "target", Shape: aText, Says: "Stage to build.", Default: "the last stage"},
-	{Name: "args", Shape: shape{Kind: schema.Variables}, Says: "Values of build arguments that the Dockerfile declares with ARG."},
+	{Name: "args", Shape: shape{Kind: schema.Variables}, Says: "Values for ARG."},
 	{Name: "additional_contexts", Shape: shape{Kind: schema.Variables},
-		Says: "Additional contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
+		Says: "More contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
 	{Name: "labels", Shape: shape{Kind: schema.Variables}, Says: "Labels of the image."},
 	{Name: "secrets", Shape: listOf(anyOf(aText, of(
 		field{Name: "source", Shape: aText, Says: "Name at the top level of the file."},
@@ -42,12 +42,12 @@ var dockerBuild = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "uid", Shape: aText, Idle: "RUN --mount sets the owner"},
 		field{Name: "gid", Shape: aText, Idle: "RUN --mount sets the owner"},
 		field{Name: "mode", Shape: aText, Idle: "RUN --mount sets the permissions"},
-	))), Says: "Secrets of the Compose file that RUN --mount=type=secret may read."},
+	))), Says: "Secrets that RUN --mount=type=secret may read."},
 	{Name: "extra_hosts", Shape: anyOf(texts, shape{Kind: schema.Dictionary, Item: &textOrAll}), Says: "Entries for /etc/hosts in RUN."},
 	{Name: "shm_size", Shape: shape{Kind: schema.Size, Min: 1}, Says: "Size of /dev/shm in RUN.", Default: "64m"},
 	{Name: "no_cache", Shape: aFlag, Says: "Runs all steps each time.", Default: "false"},
 	{Name: "no_cache_filter", Shape: textOrAll, Says: "Stages whose steps run each time."},
-	{Name: "pull", Shape: aFlag, Says: "Pulls the base images of stages each time, also if the store has them.", Default: "false"},
+	{Name: "pull", Shape: aFlag, Says: "Pulls base images each time.", Default: "false"},
 	{Name: "platforms", Shape: anyShape, Idle: "the image is for linux/amd64, the platform of worlds"},
 	{Name: "network", Shape: aText, Idle: "RUN has no network"},
 	{Name: "ssh", Shape: anyShape, Idle: "RUN has no access to the host; a RUN that mounts an SSH socket is an error"},
@@ -64,7 +64,7 @@ var dockerBuild = shape{Kind: schema.Section, Open: true, Fields: []field{
 
 // includes is the key include of a Compose file.
 var includes = listOf(anyOf(aText, of(
-	field{Name: "path", Shape: textOrAll, Says: "Path of the file; several files are merged."},
+	field{Name: "path", Shape: textOrAll, Says: "Path of the file. Several files are merged."},
 	field{Name: "env_file", Shape: textOrAll, Says: "Files of variables for the included file."},
 	field{Name: "project_directory", Shape: aText, Says: "Base folder for relative paths.", Default: "the folder of the file"},
 )))
@@ -72,7 +72,8 @@ var includes = listOf(anyOf(aText, of(
 // composeVolumes are the named volumes of a Compose file.
 var composeVolumes = namedWith(shape{Kind: schema.Section, Open: true, Empty: true, Fields: []field{
 	{Name: "driver_opts", Shape: shape{Kind: schema.Dictionary, Item: &aText},
-		Says: "`{type: none, o: bind, device: FOLDER}`: a bind mount of FOLDER. `{type: tmpfs, device: tmpfs}`: a tmpfs."},
+		Says: "`{type: none, o: bind, device: FOLDER}` is a bind mount of FOLDER, `{type: tmpfs, device: tmpfs}` a " +
+			"tmpfs."},
 	{Name: "driver", Shape: aText, Idle: "the engine simulates all volumes"},
 	{Name: "external", Shape: anyShape, Idle: "the contents of an external volume are not available; it starts empty"},
 	{Name: "labels", Shape: anyShape, Idle: forPeople},
@@ -83,7 +84,7 @@ func filesOf(kind string, more ...field) shape {
 	return namedWith(shape{Kind: schema.Section, Open: true, Fields: append([]field{
 		{Name: "file", Shape: aText, Says: "File with the contents."},
 		{Name: "environment", Shape: aText, Says: "Environment variable with the contents."},
-		{Name: "external", Shape: aFlag, Says: "In Compose, it exists in Docker. A service that uses it is an error here.", Default: "false"},
+		{Name: "external", Shape: aFlag, Says: "Exists in Docker. A service that uses it is an error.", Default: "false"},
 		{Name: "labels", Shape: anyShape, Idle: forPeople},
 		{Name: "name", Shape: aText, Idle: kind + " have the names that services use"},
 		{Name: "template_driver", Shape: anyShape, Refused: "write the file without a template; a world is no swarm"},
@@ -122,8 +123,8 @@ var deploy = of(
 	), Says: "Resources."},
 	field{Name: "restart_policy", Shape: of(
 		field{Name: "condition", Shape: oneOf("none", "on-failure", "any"),
-			Says: "As `restart`: `no`, `on-failure`, `always`. `restart` wins.", Default: "any"},
-		field{Name: "max_attempts", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "As the number of `on-failure:N`."},
+			Says: "As `restart` (`no`, `on-failure`, `always`), which takes precedence.", Default: "any"},
+		field{Name: "max_attempts", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "As N of `on-failure:N`."},
 		field{Name: "delay", Shape: aText, Idle: noSwarm},
 		field{Name: "window", Shape: aText, Idle: noSwarm},
 	), Says: "Restart policy."},

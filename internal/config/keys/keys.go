@@ -1,5 +1,5 @@
-// Package keys has the tables of the keys of all configuration files. They are the only list of keys: reading, docs/reference/config.md,
-// docs/reference/compose.md and docs/schema/config-v1.json follow from them.
+// Package keys has the tables of the keys of all configuration files. They are the only list of keys: reading, the pages below
+// docs/reference/config, docs/reference/compose.md and docs/schema/config-v1.json follow from them.
 package keys
 
 import (

@@ -14,45 +14,44 @@ var (
 // ulimit is one limit of a node.
 var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, of(
 	field{Name: "soft", Shape: shape{Kind: schema.Whole, Min: -1}, Says: "Limit in force."},
-	field{Name: "hard", Shape: shape{Kind: schema.Whole, Min: -1}, Says: "Maximum to which a process may raise the soft limit."},
+	field{Name: "hard", Shape: shape{Kind: schema.Whole, Min: -1}, Says: "Highest soft limit that a process may set."},
 ))
 
 var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "command", Shape: command, Says: "Program and its arguments. Text is split into words without a shell. Relative paths start at `working_dir`."},
 	{Name: "releases", Shape: listOf(command),
-		Says: "Other releases of the program, the oldest first: whole commands in place of `entrypoint` and `command`. The node " +
-			"starts with `command`; when the fault `restart` has stopped it, the tape chooses whether it starts again with the " +
-			"same release or with a later one, as in a rolling upgrade. The engine container does not have this key."},
-	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also bring an older release than the one before.", Default: "false"},
-	{Name: "entrypoint", Shape: command, Says: "Words in front of `command`."},
+		Says: "Commands of other releases, oldest first, in place of `entrypoint` and `command`. After the fault " +
+			"`restart`, the tape chooses the same or a later one. Not on the engine container."},
+	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also start an older release.", Default: "false"},
+	{Name: "entrypoint", Shape: command, Says: "Words before `command`."},
 	{Name: "build", Shape: anyOf(aText, texts, of(
 		field{Name: "command", Shape: command, Says: "Build program and its arguments."},
 		field{Name: "dir", Shape: aText, Says: "Working directory of the build.", Default: "the project folder"},
-		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to those of the user."},
+		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to the user's."},
 		field{Name: "context", Shape: anyShape, Refused: NoDockerfile},
 		field{Name: "dockerfile", Shape: anyShape, Refused: NoDockerfile},
 		field{Name: "dockerfile_inline", Shape: anyShape, Refused: NoDockerfile},
 		field{Name: "args", Shape: anyShape, Refused: NoDockerfile},
 		field{Name: "target", Shape: anyShape, Refused: NoDockerfile},
-	)), Says: "Command that builds the project's programs. It runs on the host before the first run. Equal commands of several nodes run once."},
-	{Name: "root", Shape: aText, Says: "File system of the node: `host` (that of the host, which stays unmodified), `none` (the " +
-		"project folder and nothing else of the host, for static programs) or a folder.", Default: "host"},
+	)), Says: "Command that builds the programs on the host before the first run. Identical commands run once."},
+	{Name: "root", Shape: aText, Says: "File system: `host` (the host's, which stays unmodified), `none` (only the project folder, for " +
+		"static programs) or a folder.", Default: "host"},
 	{Name: "role", Shape: oneOf("server", "client"),
-		Says: "`client`: no process, disk or clock fault is injected. Faults of its links are.", Default: "server"},
+		Says: "`client`: gets no process, disk or clock faults. Its links get faults.", Default: "server"},
 	{Name: "clock", Shape: of(
-		field{Name: "offset", Shape: shape{Kind: schema.Signed}, Says: "Time by which the node's clock is ahead.", Default: "0s"},
+		field{Name: "offset", Shape: shape{Kind: schema.Signed}, Says: "Time by which the clock is ahead.", Default: "0s"},
 		field{Name: "drift_ppm", Shape: shape{Kind: schema.Number, Min: -100_000, Max: 100_000},
-			Says: "Rate by which the node's clock is fast, in parts per million.", Default: "0"},
+			Says: "Rate by which the clock is fast, in parts per million.", Default: "0"},
 	), Says: "Clock of the node."},
 	{Name: "environment", Shape: shape{Kind: schema.Variables},
-		Says: "Environment variables. A name without a value takes the value of Bloodhound's environment. Every node has `PATH`, " +
-			"`HOME` and `HOSTNAME`, and no other variable of the host."},
+		Says: "Variables. A name without a value takes it from Bloodhound's environment. A node also has `PATH`, `HOME` " +
+			"and `HOSTNAME`, and no other variable of the host."},
 	{Name: "env_file", Shape: anyOf(aText, listOf(anyOf(aText, of(
 		field{Name: "path", Shape: aText, Says: "Path of the file."},
 		field{Name: "required", Shape: aFlag, Says: "Whether the file must exist.", Default: "true"},
 		field{Name: "format", Shape: oneOf("raw"), Says: "`raw`: values are literal."},
 	)))), Says: "Files of variables. `environment` takes precedence."},
-	{Name: "working_dir", Shape: aText, Says: "Working directory of the command. It is created if the image does not have it.",
+	{Name: "working_dir", Shape: aText, Says: "Working directory of the command. It is created if the image lacks it.",
 		Default: "the project folder; `/` with an image or a `root` folder"},
 	{Name: "volumes", Shape: listOf(anyOf(aText, of(
 		field{Name: "type", Shape: oneOf("bind", "volume", "tmpfs"), Says: "Type of the mount."},
@@ -61,7 +60,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "read_only", Shape: aFlag, Says: "Mounts read-only.", Default: "false"},
 		field{Name: "bind", Shape: anyShape, Idle: "a bind mount is private: its writes stay in the world"},
 		field{Name: "volume", Shape: of(
-			field{Name: "nocopy", Shape: aFlag, Says: "`true`: the volume starts empty, without the image's files at that path.", Default: "false"},
+			field{Name: "nocopy", Shape: aFlag, Says: "`true`: starts empty, without the image's files.", Default: "false"},
 			field{Name: "subpath", Shape: aText, Refused: "give the subfolder a volume of its own"},
 			field{Name: "labels", Shape: anyShape, Idle: forPeople},
 		), Says: "Options of a volume."},
@@ -71,10 +70,9 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		), Says: "Options of a tmpfs."},
 		field{Name: "image", Shape: anyShape, Refused: "copy the files that you need from that image into a volume, or into the node's own image"},
 		field{Name: "consistency", Shape: aText, Idle: "all mounts are consistent"},
-	))), Says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. A named volume starts empty, or with the image's files at that " +
-		"path. A bind mount starts with the files of the host, which stay unmodified. Services of Compose files share volumes and " +
-		"bind mounts of the same source (docs/reference/compose.md). Volumes of `nodes:` are private to their node."},
-	{Name: "tmpfs", Shape: textOrAll, Says: "Empty folders in memory, with options: `/tmp:size=64m,mode=1770,uid=1000`. A power loss empties them."},
+	))), Says: "`SOURCE:TARGET[:ro]` or a mapping. A named volume starts empty or with the image's files, a bind " +
+		"mount with the host's files, which stay unmodified."},
+	{Name: "tmpfs", Shape: textOrAll, Says: "Empty folders in memory, such as `/tmp:size=64m,mode=1770,uid=1000`. A power loss empties them."},
 	{Name: "depends_on", Shape: anyOf(texts, namedWith(of(
 		field{Name: "condition", Shape: oneOf("service_started", "service_healthy", "service_completed_successfully"),
 			Says: "State that the other node must reach.", Default: "service_started"},
@@ -86,29 +84,29 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "interval", Shape: aPositive, Says: "Interval of the check.", Default: "30s"},
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of one check.", Default: "30s"},
 		field{Name: "retries", Shape: shape{Kind: schema.Whole, Min: 1, Max: 1e6},
-			Says: "Consecutive failures after which the node is unhealthy.", Default: "3"},
+			Says: "Consecutive failures that make the node unhealthy.", Default: "3"},
 		field{Name: "start_period", Shape: aDuration, Says: "Time after the start in which failures do not count.", Default: "0s"},
-		field{Name: "start_interval", Shape: aPositive, Says: "Interval of the check in the start period.", Default: "5s"},
+		field{Name: "start_interval", Shape: aPositive, Says: "Interval in the start period.", Default: "5s"},
 		field{Name: "disable", Shape: aFlag, Says: "Turns the check off.", Default: "false"},
 	), Says: "Command that checks whether the node is healthy."},
 	{Name: "restart", Shape: aText, Says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The faults `crash` " +
 		"and `restart` start a node again with every policy.", Default: "no"},
-	{Name: "allow", Shape: allowances, Says: "Ways in which programs of the node may end by themselves by design, such as `{exit: " +
-		"[1], panic: \"no space left\", while: disk_full}`: such an end is no violation (docs/reference/checks.md). All that a mapping says must be true."},
-	{Name: "hostname", Shape: aText, Says: "Host name of the node. It resolves to the node.", Default: "the name of the node"},
+	{Name: "allow", Shape: allowances, Says: "Ways in which programs may end by design, such as `{exit: [1], while: disk_full}`. Such an end is " +
+		"not a violation (docs/reference/checks.md#programs-that-stop-by-design)."},
+	{Name: "hostname", Shape: aText, Says: "Host name. It resolves to the node.", Default: "the name of the node"},
 	{Name: "container_name", Shape: aText, Says: "Additional name that resolves to the node."},
 	{Name: "networks", Shape: shape{Kind: schema.Either, Empty: true,
 		Alts: []shape{texts, {Kind: schema.Dictionary, Item: &attachment, Names: NodeName}}},
-		Says: "Networks of the node: a list of names, or a mapping with options.", Default: "`default`; for clients all networks"},
-	{Name: "links", Shape: texts, Says: "`NODE:NAME`: alias for another node, which only this node resolves. Implies `depends_on`."},
+		Says: "Networks of the node: names, or a mapping with options.", Default: "`default`; for clients all networks"},
+	{Name: "links", Shape: texts, Says: "`NODE:NAME`: alias for another node that only this node resolves. Implies `depends_on`."},
 	{Name: "extra_hosts", Shape: anyOf(texts, shape{Kind: schema.Dictionary, Item: &textOrAll}),
-		Says: "Entries for the node's /etc/hosts: `NAME=IP` or `NAME: IP`."},
+		Says: "Entries for /etc/hosts: `NAME=IP` or `NAME: IP`."},
 	{Name: "user", Shape: aText, Says: "User and group, by name or number: `U` or `U:G`.", Default: "root"},
 	{Name: "stop_signal", Shape: aText,
-		Says:    "Signal that the fault `restart` sends to the main process: a name or a number. Only this fault stops a node in order.",
+		Says:    "Signal that the fault `restart` sends to the main process, by name or number.",
 		Default: "that of the image, else SIGTERM"},
 	{Name: "stop_grace_period", Shape: aDuration,
-		Says: "Time between the stop signal of the fault `restart` and SIGKILL to all processes of the node.", Default: "10s"},
+		Says: "Time between the stop signal and SIGKILL to all processes of the node.", Default: "10s"},
 	{Name: "ports", Shape: listOf(anyOf(aText, of(
 		field{Name: "target", Shape: aText, Says: "Port of the node."},
 		field{Name: "published", Shape: aText, Says: "Port of the host."},
@@ -117,19 +115,19 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "mode", Shape: aText, Idle: "a world is no swarm"},
 		field{Name: "name", Shape: aText, Idle: "documentation only"},
 		field{Name: "app_protocol", Shape: aText, Idle: "documentation only"},
-	))), Says: "Not needed: nodes reach each other on all ports. A target or endpoint with the host `localhost` means the node that publishes its port."},
-	{Name: "profiles", Shape: texts, Says: "The node exists only if `COMPOSE_PROFILES` lists one of these profiles."},
+	))), Says: "Not needed between nodes. `localhost` in a target or endpoint means the node that publishes its " +
+		"port."},
+	{Name: "profiles", Shape: texts, Says: "The node exists only if `COMPOSE_PROFILES` lists one of these."},
 	{Name: "scale", Shape: shape{Kind: schema.Whole, Max: MaxNodes},
-		Says:    "Number of nodes: NAME-1, NAME-2 and so on. NAME resolves to all of them in this order. As a target of faults, NAME means all of them.",
+		Says:    "Number of nodes NAME-1, NAME-2 and so on. NAME means all of them.",
 		Default: "1"},
 	{Name: "count", Shape: shape{Kind: schema.Whole, Min: 1, Max: MaxNodes},
-		Says: "Number of nodes: NAME1, NAME2 and so on, each with texts of its own: `{{.Name}}`, `{{.Index}}`, `{{.Count}}`, " +
-			"`{{.Peers}}`, `{{.Nodes}}` (docs/reference/config.md). NAME resolves to all of them, and means all of them as a target of faults.",
+		Says: "Number of nodes NAME1, NAME2 and so on, with templates " +
+			"(docs/reference/config/nodes.md#nodes-of-one-kind). NAME means all of them.",
 		Default: "one node, NAME, without templates"},
 	{Name: "replicas", SpellingOf: "scale", Shape: shape{Kind: schema.Whole, Max: MaxNodes}},
-	{Name: "image", Shape: aText, Says: "Container image of the node: files, entrypoint, command, environment, user, working " +
-		"directory, healthcheck, stop signal and volumes. Keys of the node take precedence. A name of a registry, or " +
-		"`oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]`, `docker-daemon:NAME`. No effect with `root:`."},
+	{Name: "image", Shape: aText, Says: "Container image: a name of a registry, `oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]` or " +
+		"`docker-daemon:NAME`. Keys of the node override its settings. No effect with `root`."},
 
 	{Name: "annotations", Shape: anyShape, Idle: forPeople},
 	{Name: "attach", Shape: anyShape, Idle: "Bloodhound collects all output"},
@@ -142,12 +140,11 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "cpu_percent", Shape: anyShape, Idle: oneCPU},
 	{Name: "cpu_period", Shape: shape{Kind: schema.Whole, Min: 1000, Max: 1e6}, Says: "Length of a CPU period in microseconds.", Default: "100000"},
 	{Name: "cpu_quota", Shape: shape{Kind: schema.Whole, Min: -1},
-		Says: "CPU time of the node in each `cpu_period`, in microseconds. -1 is no limit. No effect with `cpus`."},
+		Says: "CPU microseconds per `cpu_period`; -1 is unlimited. No effect with `cpus`."},
 	{Name: "cpu_rt_period", Shape: anyShape, Idle: oneCPU},
 	{Name: "cpu_rt_runtime", Shape: anyShape, Idle: oneCPU},
 	{Name: "cpu_shares", Shape: anyShape, Idle: oneCPU},
-	{Name: "cpus", Shape: cpuShare, Says: "Share of a CPU. Below 1, a system call costs 1/share as much virtual time. From 1 on, " +
-		"the node has one CPU, as without the key.", Default: "1"},
+	{Name: "cpus", Shape: cpuShare, Says: "Share of a CPU. Below 1, a system call costs 1/share of its virtual time.", Default: "1"},
 	{Name: "cpuset", Shape: anyShape, Idle: oneCPU},
 	{Name: "deploy", Shape: deploy, Says: "Settings that Compose applies without a swarm."},
 	{Name: "develop", Shape: anyShape, Idle: "a world watches no files for changes"},
@@ -157,34 +154,33 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "domainname", Shape: aText, Says: "Domain of the node in its /etc/hosts."},
 	{Name: "expose", Shape: anyShape, Idle: "nodes reach each other on all ports"},
 	{Name: "group_add", Shape: texts, Says: "Additional groups of the user, by name or number."},
-	{Name: "init", Shape: aFlag, Says: "Nodes with an image: process 1 is a small init that reaps processes and forwards signals, " +
-		"instead of the program itself.", Default: "false"},
+	{Name: "init", Shape: aFlag, Says: "With an image: process 1 is a small init that reaps processes and forwards signals.", Default: "false"},
 	{Name: "ipc", Shape: anyShape, Idle: "nodes share no namespaces"},
 	{Name: "isolation", Shape: anyShape, Idle: "nodes share no namespaces"},
 	{Name: "labels", Shape: anyShape, Idle: forPeople},
 	{Name: "label_file", Shape: anyShape, Idle: forPeople},
 	{Name: "logging", Shape: anyShape, Idle: "Bloodhound collects all output"},
-	{Name: "mac_address", Shape: aText, Says: "Ethernet address of the node's first interface.", Default: "02:42, then the IPv4 address"},
+	{Name: "mac_address", Shape: aText, Says: "Ethernet address of the first interface.", Default: "02:42, then the IPv4 address"},
 	{Name: "mem_limit", Shape: memoryLimit,
-		Says: "Maximum memory of the node's processes: private pages that they have touched, shared pages, and files in memory. " +
-			"Beyond it, the kernel of the node sends SIGKILL to the largest process.", Default: "no limit"},
+		Says: "Maximum memory of the node. Beyond it, its kernel kills the largest process.", Default: "no limit"},
 	{Name: "mem_reservation", Shape: anyShape, Idle: "nodes do not compete for memory"},
 	{Name: "mem_swappiness", Shape: anyShape, Idle: noSwap},
 	{Name: "memswap_limit", Shape: anyShape, Idle: noSwap},
 	{Name: "network_mode", Shape: aText,
-		Says: "Replaces `networks`. `none`: loopback only. `bridge`: a network of the nodes with this mode. `host`: every " +
-			"network. `service:NAME`: the network of another node, with its addresses, ports, loopback and hostname. `container:` is refused."},
+		Says: "Replaces `networks`. `none`: loopback. `bridge`: shared by nodes with this mode. `host`: every " +
+			"network. `service:NAME`: another node's network and hostname. `container:` is refused."},
 	{Name: "oom_kill_disable", Shape: anyShape, Idle: "control groups of version 2 have no such setting"},
 	{Name: "oom_score_adj", Shape: shape{Kind: schema.Whole, Min: -1000, Max: 1000},
-		Says: "Adjusts which process the kernel kills when memory runs out: a higher value is killed earlier, -1000 never.", Default: "0"},
+		Says: "A higher value is killed earlier when memory runs out; -1000 never.", Default: "0"},
 	{Name: "pid", Shape: anyShape, Idle: "nodes share no namespaces"},
 	{Name: "pids_limit", Shape: taskLimit,
-		Says: "Maximum number of processes and threads. Beyond it, programs get EAGAIN. 0 or -1 is no limit.", Default: "no limit"},
+		Says: "Maximum number of processes and threads. Beyond it, programs get EAGAIN. 0 and -1 are unlimited.", Default: "no limit"},
 	{Name: "platform", Shape: anyShape, Idle: "programs run on the platform of the host"},
 	{Name: "privileged", Shape: anyShape, Idle: noPrivileges},
 	{Name: "pull_refresh_after", Shape: anyShape, Idle: "an image is pulled once; `bloodhound image pull` pulls it again"},
 	{Name: "pull_policy", Shape: oneOf("missing", "if_not_present", "always", "never", "build", "daily", "weekly"),
-		Says: "`always` pulls the image each time, `never` uses only the store, `build` builds it. Other values pull it if the store does not have it."},
+		Says: "`always`: pulls each time. `never`: uses only the store. `build`: builds. Others (`missing`, " +
+			"`if_not_present`, `daily`, `weekly`): pulls if the store lacks the image."},
 	{Name: "read_only", Shape: aFlag, Says: "Makes the root file system read-only (EROFS). Volumes and folders in memory stay writable.", Default: "false"},
 	{Name: "runtime", Shape: anyShape, Idle: "a world has no container runtime"},
 	{Name: "security_opt", Shape: anyShape, Idle: noPrivileges},
@@ -192,13 +188,12 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "stdin_open", Shape: anyShape, Idle: "standard input is empty"},
 	{Name: "storage_opt", Shape: anyShape, Idle: "the engine simulates the disk"},
 	{Name: "sysctls", Shape: anyOf(texts, shape{Kind: schema.Dictionary, Item: &aText}),
-		Says: "Kernel settings at /proc/sys, as `NAME=VALUE` or `NAME: VALUE`. Only settings that Linux keeps per container are " +
-			"accepted (net.*, fs.mqueue.*, those of System V IPC, kernel.domainname). docs/reference/limits.md lists those with " +
-			"an effect; a note reports others."},
+		Says: "Kernel settings: net.*, fs.mqueue.*, System V IPC or kernel.domainname. docs/reference/limits.md " +
+			"lists those with an effect."},
 	{Name: "tty", Shape: anyShape, Idle: "output goes to the engine, not to a terminal"},
 	{Name: "ulimits", Shape: shape{Kind: schema.Dictionary, Item: &ulimit},
-		Says: "Resource limits (getrlimit(2)) of the node's processes, by the names of Docker: nofile, nproc, core, memlock, " +
-			"stack, fsize and others. -1 is no limit."},
+		Says: "Resource limits by Docker's names: nofile, nproc, core, memlock, stack, fsize and others. -1 is " +
+			"unlimited."},
 	{Name: "userns_mode", Shape: anyShape, Idle: noPrivileges},
 	{Name: "umask", Shape: anyShape, Idle: "the umask is 0022, as in Docker"},
 	{Name: "use_api_socket", Shape: anyShape, Refused: "a world has no container engine; remove the key"},
@@ -217,22 +212,22 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "command", Shape: command, Says: "Program and its arguments."},
 		field{Name: "user", Shape: aText, Says: "User and group of the command.", Default: "that of the node"},
 		field{Name: "working_dir", Shape: aText, Says: "Working directory of the command.", Default: "that of the node"},
-		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to those of the node."},
+		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to the node's."},
 		field{Name: "privileged", Shape: aFlag, Idle: noPrivileges},
-	)), Says: "Commands that run in order in the node after its main process has started for the first time. Setup, and nodes " +
-		"that depend on this one, wait for them. A command that fails ends the run as `unknown`."},
+	)), Says: "Commands that run in the node once, after its main process first started. Others wait for them. If " +
+		"one fails, the run is `unknown`."},
 	{Name: "pre_stop", Shape: anyShape, Refused: "run it from the command of the node"},
 	{Name: "provider", Shape: anyShape, Refused: "a world has no connection to the outside: make it a node"},
 	{Name: "secrets", Shape: fileUses("/run/secrets/NAME"), Says: "Files from the Compose file's `secrets`."},
 	{Name: "volumes_from", Shape: texts,
-		Says: "`NODE` or `NODE:ro`: mounts the volumes and bind mounts of another node at the same paths. Both nodes share them."},
+		Says: "`NODE` or `NODE:ro`: mounts the volumes of another node at the same paths. Both nodes share them."},
 }}
 
 const noDriver = "the engine simulates all networks"
 
 // networkTable is Compose's table of networks.
 var networkTable = shape{Kind: schema.Dictionary, Names: NodeName, Empty: true, Item: &shape{Kind: schema.Section, Open: true, Empty: true, Fields: []field{
-	{Name: "name", Shape: aText, Says: "Full name of the network. Nodes resolve `NODE.NAME` with this name or the short one, such as `web.front`.",
+	{Name: "name", Shape: aText, Says: "Full name of the network. `web.front` resolves with the full or the short name.",
 		Default: "the name of the world, `_`, the name of the network"},
 	{Name: "internal", Shape: aFlag, Says: "`true`: no default route. Other addresses are unreachable at once.", Default: "false"},
 	{Name: "enable_ipv4", Shape: aFlag, Says: "Gives nodes IPv4 addresses.", Default: "true"},
@@ -241,14 +236,14 @@ var networkTable = shape{Kind: schema.Dictionary, Names: NodeName, Empty: true, 
 		{Name: "config", Shape: shape{Kind: schema.Sequence, Empty: true, Item: &shape{Kind: schema.Section, Open: true, Fields: []field{
 			{Name: "subnet", Shape: aText, Says: "Subnet, such as 172.28.0.0/16.", Default: "10.77.N.0/24"},
 			{Name: "gateway", Shape: aText, Says: "Address of the default route. No node gets it.", Default: "the first address"},
-			{Name: "ip_range", Shape: aText, Says: "Range of the subnet for nodes without a fixed address.", Default: "the subnet"},
+			{Name: "ip_range", Shape: aText, Says: "Range for nodes without a fixed address.", Default: "the subnet"},
 			{Name: "aux_addresses", Shape: shape{Kind: schema.Dictionary, Item: &aText}, Says: "Reserved addresses by name. No node gets them."},
 		}}}, Says: "At most one IPv4 and one IPv6 subnet."},
 		{Name: "driver", Shape: aText, Idle: noDriver},
 		{Name: "options", Shape: anyShape, Idle: noDriver},
 	}}, Says: "Address management."},
 	{Name: "external", Shape: anyOf(aFlag, of(field{Name: "name", Shape: aText, Says: "Full name of the network."})),
-		Says: "In Compose, a network that exists already. A world creates one of that name."},
+		Says: "In Compose, a network that already exists. A world creates it."},
 	{Name: "driver", Shape: aText, Idle: noDriver},
 	{Name: "driver_opts", Shape: anyShape, Idle: noDriver},
 	{Name: "attachable", Shape: anyShape, Idle: "a world attaches no node by hand"},
@@ -258,16 +253,16 @@ var networkTable = shape{Kind: schema.Dictionary, Names: NodeName, Empty: true, 
 // attachment lists the options that a node sets for one of its networks.
 var attachment = shape{Kind: schema.Section, Open: true, Empty: true, Fields: []field{
 	{Name: "aliases", Shape: shape{Kind: schema.Sequence, Item: &aText, Empty: true},
-		Says: "Additional names of the node on this network. An alias of several nodes resolves to all of them in their order."},
+		Says: "Additional names on this network. An alias of several nodes resolves to all of them in order."},
 	{Name: "use_service_name_alias", Shape: aFlag,
-		Says: "`false`: name, hostname and service of the node do not resolve on this network; `container_name` and aliases do.", Default: "true"},
+		Says: "`false`: name, hostname and service do not resolve on this network. `container_name` and aliases do.", Default: "true"},
 	{Name: "ipv4_address", Shape: aText, Says: "Fixed IPv4 address. The network needs a `subnet`.", Default: "the next free address"},
 	{Name: "ipv6_address", Shape: aText, Says: "Fixed IPv6 address. The network needs an IPv6 `subnet`.", Default: "the next free address"},
 	{Name: "link_local_ips", Shape: anyShape, Idle: "an interface has one address per family"},
 	{Name: "mac_address", Shape: aText, Says: "Ethernet address of the interface.", Default: "02:42, then the IPv4 address"},
 	{Name: "interface_name", Shape: aText, Says: "Name of the interface.", Default: "eth0, eth1 and so on"},
 	{Name: "priority", Shape: shape{Kind: schema.Whole, Min: -1e9, Max: 1e9},
-		Says: "Order of the node's interfaces: highest priority first, then by network name.", Default: "0"},
+		Says: "Order of the interfaces: highest first, then by network name.", Default: "0"},
 	{Name: "gw_priority", Shape: shape{Kind: schema.Whole, Min: -1e9, Max: 1e9},
 		Says: "The network with the highest value has the default route and resolves names first.", Default: "0"},
 	{Name: "driver_opts", Shape: anyShape, Idle: noDriver},

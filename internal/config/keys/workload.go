@@ -8,48 +8,48 @@ import (
 var linkFields = []field{
 	{Name: "latency", Shape: aDuration, Says: "Time that a packet takes.", Default: "500us"},
 	{Name: "latency_ms", SpellingOf: "latency", Equal: true, Shape: aMillis},
-	{Name: "jitter", Shape: aDuration, Says: "Maximum additional time, drawn for each packet.", Default: "100us"},
+	{Name: "jitter", Shape: aDuration, Says: "Maximum random addition per packet.", Default: "100us"},
 	{Name: "jitter_ms", SpellingOf: "jitter", Equal: true, Shape: aMillis},
-	{Name: "bandwidth_bytes", Shape: aWhole, Says: "Bandwidth in bytes per second; 0 is unlimited.", Default: "0"},
+	{Name: "bandwidth_bytes", Shape: aWhole, Says: "Bytes per second; 0 is unlimited.", Default: "0"},
 }
 
 var network = of(linkFields...)
 
 var link = of(append([]field{
 	{Name: "between", Shape: texts, Says: "The two nodes."},
-	{Name: "one_way", Shape: aFlag, Says: "Applies only from the first node to the second.", Default: "false"},
+	{Name: "one_way", Shape: aFlag, Says: "Only from the first node to the second.", Default: "false"},
 }, linkFields...)...)
 
 var WorkloadKeys = of(
-	field{Name: "name", Shape: aText, Says: "Name of the workload in reports.", Default: "the name of the driver"},
+	field{Name: "name", Shape: aText, Says: "Name in reports.", Default: "the name of the driver"},
 	field{Name: "driver", Shape: oneOf(Drivers...),
-		Says: "`http`, `redis`, `sql` and `etcd` are built in. `command` is a program that reports its operations. `composer` " +
-			"runs an Antithesis test template."},
+		Says: "`http`, `redis`, `sql`, `etcd`: built in. `command`: a program that reports its operations. " +
+			"`composer`: an Antithesis test template."},
 	field{Name: "node", Shape: aText, Says: "Client node that runs the driver.", Default: "a new node `load`"},
-	field{Name: "command", Shape: command, Says: "command: the program and its arguments. The key may also stand under `config`."},
+	field{Name: "command", Shape: command, Says: "command: program and its arguments, here or under `config`."},
 	field{Name: "config", Shape: of(
 		field{Name: "target", Shape: textOrAll,
 			Says: "http, etcd: URL of the server, or a list. sql: `postgres://user:password@host:port/name` or `mysql://`."},
 		field{Name: "master", Shape: aText, Says: "redis: URL of the server, `redis://host:port`."},
 		field{Name: "replicas", Shape: texts, Says: "redis: URLs of additional servers."},
-		field{Name: "command", Shape: command, Says: "command: the program and its arguments."},
+		field{Name: "command", Shape: command, Says: "command: program and its arguments."},
 		field{Name: "announces", Shape: aFlag,
-			Says: "command: the driver reports where it is by the records `ready`, `done` and `check`. Faults begin when it is " +
-				"ready and end when it is done, and it reads back when the world has settled (docs/reference/workloads.md).", Default: "false"},
+			Says: "command: the driver reports its phases by `ready`, `done` and `check` " +
+				"(docs/reference/workloads.md#phases).", Default: "false"},
 		field{Name: "ready_timeout", Shape: aPositive,
-			Says:    "command, with `announces`: time that faults wait for the record `ready`. A run in which it does not come in time is `unknown`.",
-			Default: "30s, or a quarter of `max_time` if that is less"},
+			Says:    "With `announces`: how long to wait for `ready`. After that, the run is `unknown`.",
+			Default: "30s, at most a quarter of `max_time`"},
 		field{Name: "template", Shape: aText,
-			Says: "composer: a test template, or a folder of templates of which each tape picks one. A folder of the project is " +
-				"mounted in the node at /opt/antithesis/test/v1. An absolute path is one of the node.", Default: "/opt/antithesis/test/v1"},
-		field{Name: "qps", Shape: aNumber, Says: "Operations per second of virtual time, for all clients together. 0: each client " +
-			"sends its next operation after each reply.", Default: "0"},
+			Says: "composer: a test template, or a folder of templates of which each tape chooses one. A folder of the " +
+				"project is mounted at /opt/antithesis/test/v1.", Default: "/opt/antithesis/test/v1"},
+		field{Name: "qps", Shape: aNumber, Says: "Operations per virtual second of all clients together. 0: each client sends the next operation after " +
+			"a reply.", Default: "0"},
 		field{Name: "operations_per_second", SpellingOf: "qps", Equal: true, Shape: aNumber},
-		field{Name: "duration", Shape: aPositive, Says: "Duration of the workload. With `schedule`, the least duration.",
-			Default: "half of max_time, less if faults.settle needs the time; with `schedule`, up to a second after the last operation"},
+		field{Name: "duration", Shape: aPositive, Says: "Duration; with `schedule`, the minimum duration.",
+			Default: "half of `max_time`, less if `faults.settle` needs it; with `schedule`, up to a second after the last operation"},
 		field{Name: "duration_seconds", SpellingOf: "duration", Equal: true, Shape: shape{Kind: schema.Seconds, Min: 1}},
 		field{Name: "clients", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000},
-			Says:    "Number of clients, each with one operation in flight. composer: maximum number of parallel drivers; each tape picks a number up to this.",
+			Says:    "Number of clients, each with one operation in flight. composer: maximum number of parallel drivers.",
 			Default: "4"},
 		field{Name: "max_operations", Shape: wholeFrom(1), Says: "Maximum number of operations.", Default: "no limit"},
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of an operation.", Default: "1s"},
@@ -57,47 +57,48 @@ var WorkloadKeys = of(
 		field{Name: "operations", Shape: listOf(of(
 			field{Name: "type", Shape: shape{Kind: schema.Word, Open: true,
 				Words: []string{"put", "get", "delete", "SET", "GET", "INCR", "DEL", "cas", "txn", "range_put", "lease_put",
-					"compact"}}, Says: "http: put, get, delete; redis: SET, GET, INCR, DEL; sql: put, get, delete, cas, txn; " +
-				"etcd: put, get, delete, cas, range_put, lease_put, compact."},
-			field{Name: "weight", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "Relative share of all operations.", Default: "1"},
+					"compact"}}, Says: "http: put, get, delete. redis: SET, GET, INCR, DEL. sql: put, get, delete, cas, txn. etcd: put, get, " +
+				"delete, cas, range_put, lease_put, compact."},
+			field{Name: "weight", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "Relative share.", Default: "1"},
 			field{Name: "key_pattern", Shape: aText,
-				Says:    "Key, with the placeholders `{random}`, `{random:a-b}`, `{seq}`, `{seq:a-b}`, `{zipf:a-b}`, `{client}`, `{uuid}`.",
+				Says:    "Key, with `{random}`, `{random:a-b}`, `{seq}`, `{seq:a-b}`, `{zipf:a-b}`, `{client}` or `{uuid}`.",
 				Default: "key-{random:0-9}; txn: txn-{random:0-4}"},
 			field{Name: "value_size", Shape: anyOf(shape{Kind: schema.Whole, Max: maxValueBytes},
 				listOf(shape{Kind: schema.Whole, Max: maxValueBytes})),
-				Says: "Length of written values in bytes. A value is never shorter than its unique part. `[a, b]`: a length from " +
-					"a to b; every second one is at a boundary (a, b, powers of two, one less and one more). Short values may repeat then.",
+				Says: "Bytes of a written value, at least its unique part. `[a, b]`: a random length, half of them at " +
+					"boundaries (docs/reference/workloads.md#settings).",
 				Default: "the length of the unique part"},
-			field{Name: "path", Shape: aText, Says: "http: path below that of the target, with `{key}`.", Default: "/kv/{key}"},
+			field{Name: "path", Shape: aText, Says: "http: path on the target, with `{key}`.", Default: "/kv/{key}"},
 		)), Says: "Mix of operations.", Default: "reads and writes in equal shares"},
 		field{Name: "schedule", Shape: aText,
-			Says: "http, redis, sql, etcd: file of operations, each with its time and its client, in the place of `qps`, " +
-				"`clients` and `operations` (docs/reference/import.md)."},
+			Says: "http, redis, sql, etcd: file of operations with times and clients, instead of `qps`, `clients` and " +
+				"`operations` (docs/reference/import.md)."},
 		field{Name: "dictionary", Shape: of(
 			field{Name: "probability", Shape: aRate,
-				Says: "Probability that a key, or the text after the unique part of a value, is from the dictionary.", Default: "0.05"},
-			field{Name: "file", Shape: aText, Says: "File with additional entries, one per line: text, or a JSON string such as " +
-				"`\"a\\u0000\"`, with `\"ab\"*100` for 100 repetitions. Empty lines and lines that start with `#` are ignored."},
-			field{Name: "only_file", Shape: aFlag, Says: "Uses only the entries of the file.", Default: "false"},
-		), Says: "Special keys and values: `~tmp`, texts near path limits, look-alike Unicode, very long texts. Each tape picks a " +
-			"few. Without this key there are none."},
-		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "command, composer: environment variables of the program or the commands."},
+				Says: "Probability that a key, or the end of a value, comes from the dictionary.", Default: "0.05"},
+			field{Name: "file", Shape: aText,
+				Says: "More entries, one per line: text, or a JSON string such as `\"a\\u0000\"`; `\"ab\"*100` repeats it. Lines " +
+					"that start with `#` are ignored."},
+			field{Name: "only_file", Shape: aFlag, Says: "Uses only the file's entries.", Default: "false"},
+		), Says: "Unusual keys and values: `~tmp`, near path limits, look-alike Unicode, very long. Each tape chooses " +
+			"a few."},
+		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "command, composer: environment variables."},
 		field{Name: "options", Shape: of(
 			field{Name: "spread", Shape: oneOf("first", "round-robin", "client", "hash", "failover"),
-				Says: "How an operation picks one of several servers.", Default: "http, etcd: round-robin, redis, sql: first"},
+				Says: "How an operation chooses one of several servers.", Default: "http, etcd: round-robin, redis, sql: first"},
 			field{Name: "fail_status", Shape: aText, Says: "http: statuses that prove that the operation had no effect, such as `409, 503`."},
 			field{Name: "json_field", Shape: aText,
-				Says: "http: field of a JSON object that holds the value: writes send `{\"FIELD\": VALUE}`, and reads take the value from it."},
+				Says: "http: writes send `{\"FIELD\": VALUE}`, and reads take the value from this field."},
 			field{Name: "put_method", Shape: oneOf("PUT", "POST"), Says: "http: method for writes.", Default: "PUT"},
-			field{Name: "trim_space", Shape: aFlag, Says: "http: trims white space from values that were read.", Default: "false"},
+			field{Name: "trim_space", Shape: aFlag, Says: "http: trims white space from read values.", Default: "false"},
 			field{Name: "sentinels", Shape: aText, Says: "redis: sentinels that resolve the master, as `host:port, ...`."},
 			field{Name: "isolation", Shape: oneOf("serializable", "repeatable-read", "read-committed", "read-uncommitted",
 				"default"), Says: "sql: isolation level of txn.", Default: "serializable"},
 			field{Name: "model", Shape: oneOf("list-append", "rw-register"),
-				Says: "sql: whether txn appends to lists or writes registers.", Default: "list-append"},
+				Says: "sql: txn appends to lists or writes registers.", Default: "list-append"},
 			field{Name: "serializable", Shape: aFlag, Says: "etcd: serializable reads, which any member answers from its own data.", Default: "false"},
-			field{Name: "back", Shape: wholeFrom(0), Says: "etcd: number of revisions before the latest at which range_put reads.", Default: "10"},
+			field{Name: "back", Shape: wholeFrom(0), Says: "etcd: how many revisions before the latest range_put reads.", Default: "10"},
 			field{Name: "master_name", Shape: aText, Says: "redis: name of the master at the sentinels."},
-		), Says: "Additional options of the drivers (docs/reference/workloads.md)."},
+		), Says: "Options of the drivers (docs/reference/workloads.md)."},
 	), Says: "Parameters of the driver."},
 )

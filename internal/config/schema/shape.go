@@ -37,7 +37,7 @@ const (
 	Either                 // the first of shape.alts that is written as the value is
 )
 
-// Shape describes a value. It drives reading, docs/reference/config.md and docs/schema/config-v1.json.
+// Shape describes a value. It drives reading, the pages below docs/reference/config and docs/schema/config-v1.json.
 type Shape struct {
 	Kind  kind
 	Words []string
