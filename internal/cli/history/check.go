@@ -336,7 +336,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, errors.New("--property selects a property of the configuration, and another flag names a check; give one of them")
 	}
 	if err := histories.Validate(&p); err != nil {
-		return nil, fmt.Errorf("%w; `bloodhound docs checks` has the words of checks", err)
+		return nil, fmt.Errorf("%w; `bloodhound docs histories` has the words of checks", err)
 	}
 	return []world.Property{p}, nil
 }

@@ -37,7 +37,7 @@ var Habits = []Habit{
 		`\b(makes?|made|making) (the|a|its|that|this|each) (\w+ )?runs? (again|anew|of|once more)\b|\b(takes?|took|taken|taking) in (what|the|a|all|each)\b|`+
 			`\b(has|have|had) (\w+ ){1,2}(try|count|rest|start|fail|draw|make|take|show|write|stop) `),
 	habit("negation by noun", "negate the verb: does not count as a fault",
-		`\b(is|are|was|were) (no|not a) (fault|error|bug|failure|violation|success|run|message|answer|crash|reason)\b|`+
+		`\b(is|are|was|were) no (fault|error|bug|failure|violation|success|run|message|answer|crash|reason)\b|`+
 			`\bnobody\b|\bthere is no bound\b|\bnothing follows\b|\bknows? nothing of\b`),
 	habit("German time and place", "after a moment, until this point, before that, instead of, forever, periodically, from then on",
 		`\b(up to there|until then|in the place of|for ever|every so often|from there on|(on|from) which on|from (it|them|that|this) on|`+
