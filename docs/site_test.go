@@ -1,5 +1,4 @@
-// Package site tests the web site of the documentation in a browser.
-package site
+package docs
 
 import (
 	"encoding/json"
@@ -16,11 +15,12 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
-// build makes the site in a folder of the test. A link that leads nowhere fails it.
-func build(t *testing.T) (dir string) {
+// buildSite builds the web site of the pages in a folder of the test. A link that leads nowhere fails it.
+func buildSite(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "site")
-	out, err := exec.Command(needs.Program(t, "mkdocs"), "build", "--strict", "--quiet", "--config-file", "mkdocs.yml", "--site-dir", dir).CombinedOutput()
+	mkdocs := needs.Program(t, "mkdocs")
+	out, err := exec.Command(mkdocs, "build", "--strict", "--quiet", "--config-file", "../site/mkdocs.yml", "--site-dir", dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("mkdocs: %v\n%s", err, out)
 	}
@@ -122,7 +122,7 @@ func visitAll(t *testing.T, dir string, views []view) (seen []seenPage) {
 
 // The pages fit a narrow screen, the search finds words, and nothing comes from another host.
 func TestSiteInABrowser(t *testing.T) {
-	dir := build(t)
+	dir := buildSite(t)
 	const home, search = "/index.html", "/index.html?q=linearizability"
 	views := []view{{home, 1280}, {search, 1280}, {search, 400}}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
