@@ -29,6 +29,11 @@ def on_page_markdown(text, page, config, files):
     return rewrite(text, lambda target: outside(target, folder, config["docs_dir"]))
 
 
+def on_page_content(html, page, config, files):
+    """Drops the backslash of a bar in the code of a table cell, which GitHub needs there."""
+    return re.sub(r"<td>.*?</td>", lambda cell: cell[0].replace("\\|", "|"), html, flags=re.S)
+
+
 def slug(text, separator):
     """Returns the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
