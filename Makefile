@@ -80,9 +80,9 @@ bench-bugs: contest ## how soon each strategy finds each bug that bench/bugs/lis
 release: ## dist/: archives, packages and images of the commit, with checksums, and a proxy of its modules
 	$(GO) run ./release -o dist
 
-site: ## dist/site: the documentation as web pages with search; look at it with `python3 -m http.server -d dist/site`
+site: ## site/public: the documentation as web pages with search; look at it with `python3 -m http.server -d site/public`
 	@command -v mkdocs >/dev/null || { echo "make site needs mkdocs and its theme: apt-get install mkdocs mkdocs-material" >&2; exit 2; }
 	mkdocs build --strict --quiet --config-file site/mkdocs.yml
 
 clean:
-	rm -rf bin dist
+	rm -rf bin dist site/public
