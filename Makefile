@@ -27,7 +27,7 @@ in = $(foreach module,$(1),$(call timed,$(2) $(if $(filter $(module),$(APART)),-
 each = $(call in,$(MODULES) $(APART),$(1),$(2))
 timed = began=$$(date +%s) && $(GO) -C $(module) $(1) && echo "module $(module): $$(( $$(date +%s) - began )) s, go $(firstword $(1))"
 
-.PHONY: build test test-core test-others lint tidy soak bench contest bench-bugs release clean
+.PHONY: build test test-core test-others lint tidy soak bench contest bench-bugs release site clean
 
 # Without cgo the programs are static, and no library of the machine is a part of a run.
 # The driver program, which runs inside worlds, is embedded. Its bytes depend on the source alone, not on the commit.
@@ -88,5 +88,9 @@ bench-bugs: contest ## how soon each strategy finds each bug that bench/bugs/lis
 release: ## dist/: archives, packages and images of the commit, with checksums, and a proxy of its modules
 	$(GO) run ./release -o dist
 
+site: ## site/public: the documentation as web pages with search; look at it with `python3 -m http.server -d site/public`
+	@command -v mkdocs >/dev/null || { echo "make site needs mkdocs and its theme: apt-get install mkdocs mkdocs-material" >&2; exit 2; }
+	mkdocs build --strict --quiet --config-file site/mkdocs.yml
+
 clean:
-	rm -rf bin dist
+	rm -rf bin dist site/public

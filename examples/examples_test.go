@@ -22,7 +22,7 @@ import (
 // configurations are all bloodhound files below this folder, mutants too.
 func configurations(t *testing.T) []string {
 	var paths []string
-	for _, pattern := range []string{"*/*.yaml", "*/mutants/*.yaml"} {
+	for _, pattern := range []string{"*/*.yaml", "*/mutants/*.yaml", "stacks/*/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
