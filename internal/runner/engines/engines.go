@@ -44,7 +44,7 @@ var table = rows{
 		Needs:   "QEMU 7.2 or later and a kernel of Linux with its modules; no root, no KVM"},
 	{Name: "container", Spec: world.Container, make: newContainer, refuses: containerRefuses,
 		Runs:    "Compose stacks as containers of Docker or Podman, as they are in production",
-		Repeats: "nothing: what a run shows was observed once; its tape can be given to another engine",
+		Repeats: "nothing: each run happens once; another engine can play its tape",
 		Costs:   "real time, and about 0.3 s a container to start",
 		Needs:   "Docker or Podman on this Linux machine, and the right to use its socket"},
 	{Name: world.InProcess, Spec: world.InProcess,
