@@ -52,7 +52,7 @@ func (d *Dashboard) Export(ctx context.Context, folder string) (int, error) {
 	if err := os.WriteFile(filepath.Join(folder, exportMark), nil, 0o666); err != nil {
 		return 0, err
 	}
-	for name, text := range map[string]string{"style.css": report.Style + ownStyle, "page.js": script} {
+	for name, text := range map[string]string{"style.css": report.Style + report.TableStyle + ownStyle, "page.js": script} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666); err != nil {
 			return 0, err
 		}

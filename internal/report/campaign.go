@@ -103,10 +103,19 @@ func showed(f *explore.Failure, runs uint64) string {
 //go:embed campaign.html
 var campaignText string
 
+// TableStyle lays out tables of the class "stacked" as rows of labels and values on narrow screens. It follows Style.
+//
+//go:embed tables.css
+var TableStyle string
+
+// tables returns TableStyle for a template.
+func tables() template.CSS { return template.CSS(TableStyle) }
+
 var campaignTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("campaign").Funcs(functions).Funcs(template.FuncMap{
 		"duration": duration,
 		"often":    often,
+		"tables":   tables,
 	}).Parse(campaignText))
 })
 
