@@ -43,6 +43,7 @@ const looker = `<!doctype html><html><head><link rel="icon" href="data:,"></head
         var got = { path: job.path, width: job.width, script: job.script, wide: root.scrollWidth, title: d.title, text: d.getElementById("content").textContent.length,
           styled: f.contentWindow.getComputedStyle(d.querySelector("nav.top")).display, rows: rows.length, live: !!d.getElementById("live") && !d.getElementById("live").hidden,
           keys: !d.querySelector(".keys").hidden, plots: Array.prototype.every.call(d.querySelectorAll("svg"), function (s) { return s.getBoundingClientRect().height > 20; }) };
+        Array.prototype.forEach.call(d.querySelectorAll("details"), function (e) { e.open = true; });
         got.over = Array.prototype.filter.call(d.body.querySelectorAll("*"), function (e) {
           var r = e.getBoundingClientRect();
           return r.width > job.width + 0.5 || r.width > 0 && r.right > job.width + 0.5;
