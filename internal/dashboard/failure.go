@@ -68,6 +68,19 @@ type causeRow struct {
 	Best       bool   `json:"best"` // it is of the run that the rest of the page is about
 }
 
+// causeTexts are the parts of an explanation in words.
+type causeTexts struct{ Says, Figures string }
+
+// Texts separates the figures of an explanation from the moment of no return that follows them.
+func (c *causeRow) Texts() causeTexts {
+	text := report.Explained(c.Explanation, "")
+	figures, says, both := strings.Cut(text, "\n\n")
+	if !both {
+		return causeTexts{Says: text}
+	}
+	return causeTexts{says, figures}
+}
+
 // story is the content of a failure's file.
 type story struct {
 	failure.Failure

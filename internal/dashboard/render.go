@@ -95,7 +95,6 @@ var functions = template.FuncMap{
 	"text":        report.Printable,
 	"count":       plural.Count[int],
 	"seconds":     report.Seconds,
-	"explained":   func(e *report.Explanation) string { return report.Explained(e, "") },
 	"explanation": report.ExplanationPlot,
 	"n":           func(n any) string { return grouped(toUint(n)) },
 	"ms":          duration,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
@@ -145,11 +146,11 @@ type failureView struct {
 func firstSeen(f *explore.Failure) string {
 	switch {
 	case f.Baseline:
-		return fmt.Sprintf("in the run without faults, seed %d", f.Tape.Seed)
+		return "in the run without faults"
 	case f.Scout():
-		return "first in a run that looks for moments, " + f.Tape.Name()
+		return "first in a run that looks for moments"
 	}
-	return fmt.Sprintf("first in run %d, %s", f.Run, f.Tape.Name())
+	return fmt.Sprintf("first in run %d", f.Run)
 }
 
 // propertyView is a property with an example of each verdict, and the failures that violate it.
@@ -201,6 +202,9 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 	for _, p := range t.Properties {
 		view := propertyView{PropertyTotal: p, Failures: c.failuresOf(p.Property)}
 		for _, e := range p.Examples {
+			if e.Status == check.Violated && len(view.Failures) > 0 {
+				continue // the failures say the same
+			}
 			x := exampleView{Example: e}
 			if e.Event > 0 {
 				x.At = fmt.Sprintf("at %s, event %d", Seconds(e.TimeNs), e.Event)
