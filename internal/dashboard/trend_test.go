@@ -41,7 +41,8 @@ func TestTrend(t *testing.T) {
 // Where there is no bound, the page says why.
 func TestRiskInWords(t *testing.T) {
 	few := riskOf(records.Risk{Class: records.AnyFeature, Runs: 3, News: 2, After: 1, Bound: 1, Not: "few"}, 0)
-	if few.Lack != "not enough runs yet" || few.Says != "Not enough runs yet: 1 holdout run since the last one that showed something new, and at least 6 are needed." {
+	want := "Not enough runs yet: 1 holdout run since the last one that showed something new, and at least 6 are needed."
+	if few.Lack != "not enough runs yet" || few.Says != want {
 		t.Errorf("%+v", few)
 	}
 	varies := riskOf(records.Risk{Class: records.AnyFeature, Runs: 1200, Bound: 1, Not: "varying"}, 3)
