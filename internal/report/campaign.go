@@ -96,7 +96,7 @@ func were(runs uint64) string {
 // showed writes where a failure was found.
 func showed(f *explore.Failure, runs uint64) string {
 	if f.Near != "" {
-		return "in a run near " + f.Near
+		return "near the tape of " + f.Near
 	}
 	return often(f.Runs, runs)
 }
