@@ -72,8 +72,8 @@ func TestDashboardOfAWorker(t *testing.T) {
 	address = shownAt(start(t, program, "dashboard", "--store", moved, "--listen", "127.0.0.1:0"))
 	test := o.Overview.Tests[0].ID
 	for path, wants := range map[string][]string{
-		"/": {">linearizable</a>"}, "/test?id=" + test: {"linearizable"}, "/failure?test=" + test + "&id=" + o.Overview.Failures[0].ID: {"register/", `<th title="linux `}, "/workers": {"drained"}, "/corpus?test=" + test: {"entries"},
-		"/compare?test=" + test: {"Growth"}, "/database": {">span<"},
+		"/": {">linearizable in <a"}, "/test?id=" + test: {"linearizable"}, "/failure?test=" + test + "&id=" + o.Overview.Failures[0].ID: {"register/", `<th title="linux `}, "/workers": {"drained"}, "/corpus?test=" + test: {"entries"},
+		"/compare?test=" + test: {"Compare builds of"}, "/database": {">span<"},
 	} {
 		body, console := visit(address+path, "--dump-dom")
 		for line := range strings.Lines(console) { // a frame without script says that it has none

@@ -33,7 +33,7 @@ func (d *Dashboard) note(w http.ResponseWriter, r *http.Request) {
 		case len(n.Text) > maxTextBytes || !utf8.ValidString(n.Text):
 			return store.Entry{}, errLongText
 		case n.State != "" && !slices.Contains([]string{records.Open, records.Acknowledged, records.Ignored}, n.State):
-			return store.Entry{}, fmt.Errorf("%q is no state of a failure", n.State)
+			return store.Entry{}, fmt.Errorf("%q is not a state of a failure", n.State)
 		case n.URL != "" && (err != nil || len(n.URL) > maxURLBytes || u.Scheme != "https" && u.Scheme != "http"):
 			return store.Entry{}, errors.New("a link begins with https:// or http://")
 		case n.Text == "" && n.State == "" && n.URL == "":
@@ -63,7 +63,7 @@ func (d *Dashboard) pause(w http.ResponseWriter, r *http.Request) {
 		what, text := r.PostFormValue("workers"), strings.TrimSpace(r.PostFormValue("text"))
 		switch {
 		case what != "pause" && what != "continue":
-			return store.Entry{}, "", fmt.Errorf("workers pause or continue, and do not %.20q", what)
+			return store.Entry{}, "", fmt.Errorf("unknown action %.20q: use pause or continue", what)
 		case len(text) > maxTextBytes || !utf8.ValidString(text):
 			return store.Entry{}, "", errLongText
 		}
@@ -119,7 +119,7 @@ func (d *Dashboard) enter(w http.ResponseWriter, r *http.Request, make func(a *a
 		if errors.Is(err, store.ErrReadOnly) {
 			code = http.StatusForbidden
 		}
-		http.Error(w, "it could not be written: "+err.Error(), code)
+		http.Error(w, "not saved: "+err.Error(), code)
 		return
 	}
 	d.model.take(e)

@@ -29,7 +29,7 @@ const looker = `<!doctype html><html><head><link rel="icon" href="data:,"></head
 (function () {
   var paths = %s, seen = [], jobs = [];
   paths.forEach(function (p) {
-    [1280, 360].forEach(function (w) { [true, false].forEach(function (script) { jobs.push({ path: p, width: w, script: script }); }); });
+    [1280, 400, 360].forEach(function (w) { [true, false].forEach(function (script) { jobs.push({ path: p, width: w, script: script }); }); });
   });
   function next() {
     var job = jobs.shift();
@@ -43,10 +43,16 @@ const looker = `<!doctype html><html><head><link rel="icon" href="data:,"></head
         var got = { path: job.path, width: job.width, script: job.script, wide: root.scrollWidth, title: d.title, text: d.getElementById("content").textContent.length,
           styled: f.contentWindow.getComputedStyle(d.querySelector("nav.top")).display, rows: rows.length, live: !!d.getElementById("live") && !d.getElementById("live").hidden,
           keys: !d.querySelector(".keys").hidden, plots: Array.prototype.every.call(d.querySelectorAll("svg"), function (s) { return s.getBoundingClientRect().height > 20; }) };
+        Array.prototype.forEach.call(d.querySelectorAll("details"), function (e) { e.open = true; });
+        got.over = Array.prototype.filter.call(d.body.querySelectorAll("*"), function (e) {
+          var r = e.getBoundingClientRect();
+          return r.width > job.width + 0.5 || r.width > 0 && r.right > job.width + 0.5;
+        }).slice(0, 3).map(function (e) { return e.outerHTML.slice(0, 200); });
         if (job.script && rows.length) {
           d.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
           got.lit = d.querySelectorAll("tr.lit").length;
           got.focused = d.activeElement.tagName;
+          got.outline = f.contentWindow.getComputedStyle(d.activeElement).outlineStyle;
         }
         seen.push(got);
         f.remove();
@@ -62,9 +68,10 @@ const looker = `<!doctype html><html><head><link rel="icon" href="data:,"></head
 
 // seenPage is the output of looker for a page.
 type seenPage struct {
-	Path, Title, Styled, Focused string
-	Width, Wide, Text, Rows, Lit int
-	Script, Live, Keys, Plots    bool
+	Path, Title, Styled, Focused, Outline string
+	Width, Wide, Text, Rows, Lit          int
+	Script, Live, Keys, Plots             bool
+	Over                                  []string // the first elements that reach beyond the viewport
 }
 
 // unframed takes the headers away that forbid frames.
@@ -121,7 +128,7 @@ func visitAll(t *testing.T, inner http.Handler, paths []string) []seenPage {
 	default:
 		t.Fatalf("the pages were not all seen: %s", console)
 	}
-	if len(seen) != 4*len(paths) {
+	if len(seen) != 6*len(paths) {
 		t.Errorf("%d views of %d pages", len(seen), len(paths))
 	}
 	return seen
@@ -138,9 +145,11 @@ func TestPagesInABrowser(t *testing.T) {
 		switch {
 		case p.Wide > p.Width:
 			t.Errorf("%s: it is %d pixels wide", name, p.Wide)
+		case len(p.Over) > 0:
+			t.Errorf("%s: elements are wider: %q", name, p.Over)
 		case p.Styled != "flex" || !p.Plots || p.Text < 60 || !strings.HasSuffix(p.Title, "bloodhound"):
 			t.Errorf("%s: %+v", name, p)
-		case p.Keys != p.Script || p.Script && p.Rows > 0 && (p.Lit != 1 || p.Focused == "BODY"):
+		case p.Keys != p.Script || p.Script && p.Rows > 0 && (p.Lit != 1 || p.Focused == "BODY" || p.Outline != "solid"):
 			t.Errorf("%s: keys do not work: %+v", name, p)
 		}
 		if had, seen := text[p.Path]; seen && had != p.Text && !strings.HasPrefix(p.Path, "/failure") { // whose button needs the script
@@ -222,7 +231,7 @@ func TestHostileTexts(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes", path, w.Code, len(body))
 		}
 	}
-	if w := show(h, "/failure?"+at); !strings.Contains(w, "how likely the failure was") || !strings.Contains(w, "its page is none that a worker has made") {
+	if w := show(h, "/failure?"+at); !strings.Contains(w, "how likely the failure was") || !strings.Contains(w, "its page is not from a worker") {
 		t.Errorf("the failure:\n%.3000s", w)
 	}
 	if err := db.Add(t.Context(), wrong.Entry(test, id)); err != nil {
@@ -232,8 +241,8 @@ func TestHostileTexts(t *testing.T) {
 		t.Errorf("an export of %d pages: %v", n, err)
 	}
 	for _, p := range visitAll(t, h, paths) {
-		if p.Wide > p.Width {
-			t.Errorf("%s is %d pixels wide on %d", p.Path, p.Wide, p.Width)
+		if p.Wide > p.Width || len(p.Over) > 0 {
+			t.Errorf("%s is %d pixels wide on %d: %q", p.Path, p.Wide, p.Width, p.Over)
 		}
 	}
 }

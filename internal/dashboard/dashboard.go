@@ -48,7 +48,7 @@ type route struct {
 // routes are all paths.
 func (d *Dashboard) routes() []route {
 	list := []route{
-		{"GET /style.css", static("text/css; charset=utf-8", report.Style+ownStyle), true},
+		{"GET /style.css", static("text/css; charset=utf-8", report.Style+report.TableStyle+ownStyle), true},
 		{"GET /page.js", static("text/javascript; charset=utf-8", script), false},
 		{"GET /login", d.loginPage, true},
 		{"POST /login", d.login, true},
@@ -143,7 +143,7 @@ func titleOf(p *page, data any) string {
 	case *CorpusPage:
 		return "corpus of " + x.Test.Name
 	case *ComparePage:
-		return "codes of " + x.Test.Name
+		return "builds of " + x.Test.Name
 	}
 	return p.title
 }
@@ -151,7 +151,7 @@ func titleOf(p *page, data any) string {
 func (d *Dashboard) write(w http.ResponseWriter, code int, s *shell) {
 	var b strings.Builder
 	if err := s.html(&b); err != nil {
-		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "the page failed: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -162,10 +162,10 @@ func (d *Dashboard) write(w http.ResponseWriter, code int, s *shell) {
 // fail answers a request for a page that cannot be made.
 func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s := d.shell("error", r)
-	s.Title, s.Error = "This page cannot be made", err.Error()
+	s.Title, s.Error = "This page failed", err.Error()
 	code := http.StatusInternalServerError
 	if errors.Is(err, errNotThere) || errors.Is(err, errNoPage) {
-		s.Title, code = "There is no such page", http.StatusNotFound
+		s.Title, code = "Page not found", http.StatusNotFound
 	}
 	s.State, _ = d.model.State()
 	d.write(w, code, s)
@@ -240,7 +240,7 @@ func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Type", "application/json")
 		name := string(digest[:16])
 		if id := r.URL.Query().Get("id"); failureName.MatchString(id) {
-			name = id // as the command names it that replays the failure
+			name = id // the replay command names it so
 		}
 		h.Set("Content-Disposition", `attachment; filename="`+name+`.json"`)
 	}

@@ -28,6 +28,33 @@ type kindRow struct {
 	Strange int `json:"strange,omitempty"` // that this version cannot read
 }
 
+// contents explain the kinds of records.
+var contents = map[string]string{
+	"test":      "tests and their configurations",
+	"code":      "builds under test",
+	"commit":    "commits and their parents",
+	"env":       "environments: engine, system and machine",
+	"worker":    "workers",
+	"span":      "numbers of runs, by worker and time",
+	"counted":   "totals of verdicts and faults",
+	"found":     "behaviours when first reached",
+	"corpus":    "runs that the search mutates",
+	"distilled": "the part of a corpus that reaches everything",
+	"failure":   "failures, as found and as shrunk",
+	"replay":    "replays of failures",
+	"page":      "pages of runs that fail",
+	"explained": "explanations of failures",
+	"bisected":  "commits that introduced or fixed failures",
+	"note":      "notes on failures",
+	"request":   "requests to workers",
+	"done":      "answers to requests",
+	"pause":     "pauses of all workers",
+	"swept":     "removals of old records",
+}
+
+// Content explains the kind.
+func (r *kindRow) Content() string { return contents[r.Kind] }
+
 func buildDatabase(a *ask) (any, error) {
 	p := &DatabasePage{Store: a.store}
 	rows := map[string]kindRow{}

@@ -47,12 +47,12 @@ func (d *Dashboard) Export(ctx context.Context, folder string) (int, error) {
 		return 0, err
 	}
 	if len(files) > 0 && !slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == exportMark }) {
-		return 0, fmt.Errorf("%s has files of others, such as %s; name an empty folder, or that of an earlier export", folder, files[0].Name())
+		return 0, fmt.Errorf("%s has other files, such as %s; name an empty folder or the folder of an earlier export", folder, files[0].Name())
 	}
 	if err := os.WriteFile(filepath.Join(folder, exportMark), nil, 0o666); err != nil {
 		return 0, err
 	}
-	for name, text := range map[string]string{"style.css": report.Style + ownStyle, "page.js": script} {
+	for name, text := range map[string]string{"style.css": report.Style + report.TableStyle + ownStyle, "page.js": script} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666); err != nil {
 			return 0, err
 		}

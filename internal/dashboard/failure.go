@@ -68,6 +68,19 @@ type causeRow struct {
 	Best       bool   `json:"best"` // it is of the run that the rest of the page is about
 }
 
+// causeTexts are the parts of an explanation in words.
+type causeTexts struct{ Says, Figures string }
+
+// Texts separates the figures of an explanation from the moment of no return that follows them.
+func (c *causeRow) Texts() causeTexts {
+	text := report.Explained(c.Explanation, "")
+	figures, says, both := strings.Cut(text, "\n\n")
+	if !both {
+		return causeTexts{Says: text}
+	}
+	return causeTexts{says, figures}
+}
+
 // story is the content of a failure's file.
 type story struct {
 	failure.Failure
@@ -312,7 +325,7 @@ func (p *FailurePage) load(ctx context.Context, s store.Store) error {
 
 func (p *FailurePage) loadRun(ctx context.Context, s store.Store) {
 	if p.Run == nil {
-		p.NoRun = "a worker on which the failure shows makes its page"
+		p.NoRun = "no worker has stored a page of it yet"
 		return
 	}
 	b, lacks := blobOf(ctx, s, p.Run.File, "page", "made")
@@ -320,7 +333,7 @@ func (p *FailurePage) loadRun(ctx context.Context, s store.Store) {
 	case lacks != "":
 		p.NoRun = lacks
 	case len(b) > records.MaxPageBytes || !isPage(b):
-		p.NoRun = fmt.Sprintf("its page is none that a worker has made, or has more than %d MiB", records.MaxPageBytes>>20)
+		p.NoRun = fmt.Sprintf("its page is not from a worker, or is larger than %d MiB", records.MaxPageBytes>>20)
 	default:
 		p.page = b
 		return
@@ -361,7 +374,7 @@ func (p *FailurePage) explain() {
 
 func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 	if p.Best == nil {
-		p.NoStory = "no record of its run is in the database"
+		p.NoStory = "the database has no record of its run"
 		return
 	}
 	b, lacks := blobOf(ctx, s, p.Best.File, "file", "found")
@@ -370,7 +383,7 @@ func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 		p.NoStory = lacks
 		return
 	case len(b) > maxFileBytes:
-		p.NoStory = fmt.Sprintf("its file has %d MiB, too much for a page", len(b)>>20)
+		p.NoStory = fmt.Sprintf("its file of %d MiB is too large for a page", len(b)>>20)
 		return
 	}
 	if live, err := records.ParseLiveFailure(b); err == nil {
@@ -379,7 +392,7 @@ func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 	}
 	f, err := report.Parse(string(p.Best.File), b)
 	if err != nil || f.Spec == nil {
-		p.NoStory = "its file is not one that this version can read"
+		p.NoStory = "this version cannot read its file"
 		return
 	}
 	p.Story = storyOf(f)
@@ -406,6 +419,6 @@ func storyOf(full *report.Failure) *story {
 	lines := strings.Split(strings.TrimSpace(tape.Format(f.Tape)), "\n")
 	s.Tape = lines[:min(len(lines), maxTapeLines)]
 	s.TapeLeft = len(lines) - len(s.Tape)
-	s.Replay = "bloodhound replay " + full.Name() + ".json"
+	s.Replay = replayCommand(full.Name())
 	return s
 }

@@ -57,11 +57,11 @@ func (g *Guard) around(inner http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if g.open() && !g.hostAllowed(r.Host) {
-			http.Error(w, fmt.Sprintf("%q is no name of this dashboard; start it with --host to add it", r.Host), http.StatusMisdirectedRequest)
+			http.Error(w, fmt.Sprintf("%q is not a host name of this dashboard; add it with --host", r.Host), http.StatusMisdirectedRequest)
 			return
 		}
 		if err := origin.Check(r); err != nil {
-			http.Error(w, "a form of another site is not taken", http.StatusForbidden)
+			http.Error(w, "refused: the form came from another site", http.StatusForbidden)
 			return
 		}
 		inner.ServeHTTP(w, r)
@@ -143,7 +143,7 @@ func (d *Dashboard) known(serve http.HandlerFunc) http.HandlerFunc {
 		default:
 			w.Header().Set("Connection", "close") // a body that nobody reads ends with it
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "a token is needed", http.StatusUnauthorized)
+			http.Error(w, "a token is required", http.StatusUnauthorized)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (d *Dashboard) known(serve http.HandlerFunc) http.HandlerFunc {
 func tooManyGuesses(w http.ResponseWriter, wait time.Duration) string {
 	seconds := int((wait + time.Second - 1) / time.Second)
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return fmt.Sprintf("Too many wrong tokens came from your network. Try again in %d s.", seconds)
+	return fmt.Sprintf("Too many wrong tokens from your network. Try again in %d s.", seconds)
 }
 
 // loginForm shows nothing of the database.
@@ -183,7 +183,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !right {
-		d.loginForm(w, r, http.StatusUnauthorized, "That is not the token.")
+		d.loginForm(w, r, http.StatusUnauthorized, "Wrong token.")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: d.Guard.cookie(), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -200,7 +200,7 @@ func redirect(w http.ResponseWriter, to string) {
 // CheckListen reports why a dashboard must not listen on an address: everyone who reaches it could read it, and write into it.
 func (g *Guard) CheckListen(ctx context.Context, address string, noToken bool) error {
 	if g.Token != "" && len(g.Token) < MinToken {
-		return fmt.Errorf("the token has %s; give one of %d or more", plural.Count(len(g.Token), "character"), MinToken)
+		return fmt.Errorf("the token has %s; use %d or more", plural.Count(len(g.Token), "character"), MinToken)
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -216,8 +216,8 @@ func (g *Guard) CheckListen(ctx context.Context, address string, noToken bool) e
 		}
 	}
 	if len(addresses) == 0 || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !a.IsLoopback() }) {
-		return fmt.Errorf("--listen %s is an address that other machines reach, and there is no token: set one by --token-file or BLOODHOUND_DASHBOARD_TOKEN, "+
-			"name the header of a reverse proxy by --proxy-header, or say --no-token", address)
+		return fmt.Errorf("--listen %s is open to other machines, so the dashboard needs a token: set --token-file or BLOODHOUND_DASHBOARD_TOKEN, "+
+			"name the user header of a reverse proxy with --proxy-header, or let everyone in with --no-token", address)
 	}
 	return nil
 }

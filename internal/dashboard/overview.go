@@ -8,9 +8,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// Overview is the first page: what the newest code of each test does.
+// Overview is the first page: the latest results of each test, and all failures.
 type Overview struct {
 	Findings []tally      `json:"findings"`
 	Tests    []testRow    `json:"tests"`
@@ -45,12 +46,14 @@ type testRow struct {
 	testRef
 	State      string   `json:"state"`
 	Canary     bool     `json:"canary,omitempty"`
-	Code       codeRef  `json:"code"`                 // the newest one on which anything was done
+	Code       codeRef  `json:"code"`                 // the latest build with results
 	Behind     *codeRef `json:"not_run_on,omitempty"` // the newest code that follows it on its line of development, and on which nothing was done
 	Runs       uint64   `json:"runs"`                 // of the newest code
 	Features   int      `json:"features"`
 	Ms         int64    `json:"effort_ms"`
+	FirstMs    int64    `json:"first_ms,omitempty"` // of any build
 	LastMs     int64    `json:"last_ms,omitempty"`
+	Trend      *trend   `json:"trend,omitempty"` // of all builds
 	Open       int      `json:"open_failures"`
 	Properties int      `json:"properties"`
 	Risk       *riskRow `json:"risk,omitempty"` // that the next run shows anything new
@@ -69,7 +72,14 @@ type failureRow struct {
 	Found     int             `json:"found"` // times
 	FirstMs   int64           `json:"first_ms,omitempty"`
 	LastMs    int64           `json:"last_ms,omitempty"`
-	Code      codeRef         `json:"code"` // in which it was found first
+	Code      codeRef         `json:"code"`             // in which it was found first
+	Replay    string          `json:"replay,omitempty"` // the command; empty for a failure in a live process
+	File      store.Digest    `json:"file,omitempty"`   // that the command reads
+}
+
+// HasCanary reports whether the page shows a canary.
+func (o *Overview) HasCanary() bool {
+	return slices.ContainsFunc(o.Tests, func(t testRow) bool { return t.Canary })
 }
 
 // maxRows bounds the lines of a table.
@@ -140,6 +150,10 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 		row.Canary, row.Properties = d.Canary, len(d.Properties)
 	}
 	row.Features = len(featuresOf(t, newest))
+	row.Trend = trendOf(t)
+	if row.Trend != nil {
+		row.FirstMs = row.Trend.FromMs
+	}
 	for p, e := range t.Efforts {
 		if p.Code != newest {
 			continue
@@ -203,6 +217,9 @@ func failureOf(v *records.View, t *records.TestView, f *records.FailureView, new
 	x := failureRow{Failure: f.Failure, Test: refOf(t), Finding: v.Finding(t, f, newest), State: f.State()}
 	if b := f.Best(); b != nil {
 		x.Failure, x.Reason, x.Level, x.Decisions = b.Failure, b.Reason, b.Level, b.Decisions
+		if e := v.Envs[b.Env]; b.File != "" && (e == nil || e.Engine != records.LiveEngine) {
+			x.Replay, x.File = replayCommand(b.Failure.Name()), b.File
+		}
 	}
 	if b := f.First(); b != nil {
 		x.FirstMs, x.Code = b.AtMs, codeOf(v, b.Code)
@@ -220,6 +237,9 @@ func failureOf(v *records.View, t *records.TestView, f *records.FailureView, new
 	}
 	return x
 }
+
+// replayCommand is the command that replays a run of a failure from the file of this name.
+func replayCommand(name string) string { return "bloodhound replay " + name + ".json" }
 
 // sortFailures puts first what people should see first.
 func sortFailures(list []failureRow) {

@@ -17,9 +17,10 @@ import (
 
 // page is one kind of page. Its data does not depend on how it is shown: as HTML, as JSON, or as a file of an export.
 type page struct {
-	name  string   // of its template and of its path; the overview is at the root
-	title string   // in the menu; empty if it is not there
-	keys  []string // of the query, that say what it is about
+	name     string   // of its template and of its path; the overview is at the root
+	title    string   // in the menu; empty if it is not there
+	advanced bool     // the menu has it under "Advanced"
+	keys     []string // of the query, that say what it is about
 	// build makes the data under the lock of the view.
 	build func(a *ask) (any, error)
 	// all lists the queries of the pages of the kind that an export has.
@@ -45,9 +46,9 @@ var pages = []*page{
 	{name: "test", keys: []string{"id"}, build: buildTest, all: eachTest("id")},
 	{name: "failure", keys: []string{"test", "id"}, build: buildFailure, all: eachFailure},
 	{name: "workers", title: "Workers", build: buildWorkers, all: once},
-	{name: "corpus", title: "Corpus", keys: []string{"test"}, build: buildCorpus, all: eachTest("test")},
 	{name: "compare", title: "Compare", keys: []string{"test"}, build: buildCompare, all: eachTest("test")},
-	{name: "database", title: "Database", build: buildDatabase, all: once},
+	{name: "corpus", title: "Corpus", advanced: true, keys: []string{"test"}, build: buildCorpus, all: eachTest("test")},
+	{name: "database", title: "Database", advanced: true, build: buildDatabase, all: once},
 }
 
 func once(*records.View) []url.Values { return []url.Values{{}} }
@@ -94,7 +95,7 @@ func (a *ask) test(key string) (*records.TestView, error) {
 		if list := testsOf(a.view); len(list) > 0 {
 			return list[0], nil
 		}
-		return nil, fmt.Errorf("no test is %w yet; start a worker, or import what you have", errNotThere)
+		return nil, fmt.Errorf("no tests yet, so this page is %w; start a worker", errNotThere)
 	}
 	t := a.view.Tests[id]
 	if t == nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/chart"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
-	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // growthOver draws curves of features over runs.
@@ -93,41 +92,28 @@ func calibrationPlot(list []records.Calibrated) template.HTML {
 	return c.End()
 }
 
-// Sizes of the drawing of workers.
+// Sizes of a row of bars, which the page stretches to its width.
 const (
-	barsWidth  = 1160
-	barsGutter = 190
-	barHeight  = 18
+	barsWidth = 1000
+	barHeight = 22
 )
 
-// barsOf draws a row for each worker, with the tests that it ran over time.
-func barsOf(p *WorkersPage) template.HTML {
-	if p.ToMs <= p.FromMs {
-		return ""
+// barsOf draws the tests that a worker ran over time.
+func barsOf(p *WorkersPage, worker int) template.HTML {
+	w := &p.Workers[worker]
+	x := func(ms int64) float64 {
+		return float64(ms-p.FromMs) / float64(p.ToMs-p.FromMs) * barsWidth
 	}
 	var d chart.Drawing
-	bottom := 24 + len(p.Workers)*barHeight
-	d.Add(`<svg class="diagram" viewBox="0 0 %d %d" role="img">%s`, barsWidth, bottom+4, d.Title("what workers ran"))
-	x := func(ms int64) float64 {
-		return barsGutter + float64(ms-p.FromMs)/float64(p.ToMs-p.FromMs)*(barsWidth-barsGutter-10)
+	d.Add(`<svg class="bars" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img">%s`, barsWidth, barHeight, d.Title("tests that %s ran", w.Name))
+	for _, b := range w.Bars {
+		d.Add(`<rect class="work %s" x="%.1f" y="4" width="%.1f" height="%d">%s</rect>`, colourOf(b.Test), x(b.FromMs),
+			math.Max(x(min(b.ToMs, p.ToMs))-x(b.FromMs), 1.5), barHeight-8,
+			d.Title("%s: %s to %s UTC", p.Tests[b.Test].Name, clock(b.FromMs), clock(b.ToMs)))
 	}
-	for _, t := range chart.Times(p.FromMs, p.ToMs).Ticks {
-		d.Add(`<line class="grid" x1="%.1f" y1="18" x2="%.1f" y2="%d"/>`, x(int64(t.At)), x(int64(t.At)), bottom)
-		d.Text(x(int64(t.At)), 12, "tick", "middle", t.Text)
-	}
-	for i := range p.Workers {
-		w := &p.Workers[i]
-		top := float64(22 + i*barHeight)
-		d.Text(barsGutter-8, top+11, "label", "end", report.Visible(w.Name, 24))
-		for _, b := range w.Bars {
-			d.Add(`<rect class="work %s" x="%.1f" y="%.1f" width="%.1f" height="%d">%s</rect>`, colourOf(b.Test), x(b.FromMs),
-				top, math.Max(x(min(b.ToMs, p.ToMs))-x(b.FromMs), 1.5), barHeight-5,
-				d.Title("%s: %s until %s", p.Tests[b.Test].Name, clock(b.FromMs), clock(b.ToMs)))
-		}
-		if w.EndedMs >= p.FromMs && w.EndedMs <= p.ToMs {
-			d.Add(`<line class="ended" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f">%s</line>`, x(w.EndedMs), top-1, x(w.EndedMs),
-				top+barHeight-4, d.Title("ended: %s", w.Reason))
-		}
+	if w.EndedMs >= p.FromMs && w.EndedMs <= p.ToMs {
+		d.Add(`<line class="ended" x1="%.1f" y1="1" x2="%.1f" y2="%d">%s</line>`, x(w.EndedMs), x(w.EndedMs), barHeight-1,
+			d.Title("ended: %s", w.Reason))
 	}
 	d.Add("</svg>")
 	return template.HTML(d.String())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,13 +52,21 @@ type shell struct {
 }
 
 // entry is one of the menu.
-type entry struct{ Name, Title string }
+type entry struct {
+	Name, Title string
+	Advanced    bool
+}
+
+// Advanced reports whether the page is one of those under "Advanced".
+func (s *shell) Advanced() bool {
+	return slices.ContainsFunc(s.Menu, func(e entry) bool { return e.Advanced && e.Name == s.Name })
+}
 
 // menu lists the pages that every page leads to.
 func menu() (list []entry) {
 	for _, p := range pages {
 		if p.title != "" {
-			list = append(list, entry{p.name, p.title})
+			list = append(list, entry{p.name, p.title, p.advanced})
 		}
 	}
 	return list
@@ -86,22 +95,47 @@ var functions = template.FuncMap{
 	"text":        report.Printable,
 	"count":       plural.Count[int],
 	"seconds":     report.Seconds,
-	"explained":   func(e *report.Explanation) string { return report.Explained(e, "") },
 	"explanation": report.ExplanationPlot,
 	"n":           func(n any) string { return grouped(toUint(n)) },
 	"ms":          duration,
 	"bytes":       sized,
 	"percent":     func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) },
-	"chance":      func(f float64) string { return fmt.Sprintf("%.2g", f) },
+	"bound":       boundText,
+	"meaning":     func(word string) string { return meanings[word] },
 	"clock":       clock,
 	"colour":      colourOf,
 	"growthOver":  growthOver,
 	"growthIn":    growthIn,
 	"calibration": calibrationPlot,
+	"sparkline":   sparkline,
 	"bars":        barsOf,
 	"list":        func(s ...string) []string { return s },
 	"dict":        func(page *shell, data any) map[string]any { return map[string]any{"Page": page, "Data": data} },
 	"short":       shortened,
+}
+
+// meanings explain findings and states of tests.
+var meanings = map[string]string{
+	string(records.NewFinding):      "in the latest build only",
+	string(records.OngoingFinding):  "also in earlier builds",
+	string(records.RareFinding):     "once in " + grouped(records.RareRuns) + " runs or more",
+	string(records.UnclearFinding):  "later builds: no clear answer",
+	string(records.ResolvedFinding): "clean replay on a later build",
+
+	unusable: "fails without any fault",
+	violated: "has open failures",
+	holds:    "no open failure",
+	waiting:  "no runs yet",
+	caught:   "a canary that fails, as it must",
+	silent:   "a canary that must fail and does not",
+}
+
+// boundText writes a bound of a chance for people.
+func boundText(bound float64) string {
+	if bound > 0.1 {
+		return "under " + fmt.Sprintf("%.0f %%", math.Ceil(100*bound))
+	}
+	return "under 1 in " + grouped(uint64(1/bound))
 }
 
 // shortened is the beginning of a digest or name.
@@ -178,6 +212,11 @@ func (s *shell) Link(name string, pairs ...any) string {
 		return fileOf(name, q)
 	}
 	return addressOf(name, q)
+}
+
+// Download is the address of a failure's file, which a browser saves under a name.
+func (s *shell) Download(d store.Digest, name string) string {
+	return "file?" + url.Values{"digest": {string(d)}, "id": {name}}.Encode()
 }
 
 // File is the address of a blob with the page of a run.

@@ -54,7 +54,7 @@ func TestSweptStore(t *testing.T) {
 	}
 	after := before - uint64(p.Spans) + uint64(p.Packs) - uint64(p.Counts) + 1 // which says that entries were dropped
 	until("nothing has vanished", func() bool { return entries() == after })
-	if body := show(h, "/test?id="+string(testID)); !strings.Contains(body, "of 8,000 runs of this code") {
+	if body := show(h, "/test?id="+string(testID)); !strings.Contains(body, "from 8,000 counted runs of this build") {
 		t.Error("packing has changed what the dashboard says of a test")
 	}
 	db.Down.Store(true)
@@ -96,7 +96,7 @@ func TestPagesOfServers(t *testing.T) {
 			s := serve(t, of(db))
 			for page, path := range addresses() {
 				body, r := get(t, s, path)
-				if r.StatusCode != 200 || strings.Contains(body, "does not answer") || strings.Contains(body, storetest.Password) {
+				if r.StatusCode != 200 || strings.Contains(body, "has not answered") || strings.Contains(body, storetest.Password) {
 					t.Errorf("%s: %s\n%.2000s", page, r.Status, body)
 				}
 			}
@@ -202,10 +202,10 @@ func TestStoreThatIsDownAtTheStart(t *testing.T) {
 		<-changed
 	}
 	body, _ := get(t, s, "/")
-	if !strings.Contains(body, "The database does not answer since") {
+	if !strings.Contains(body, "The database has not answered since") {
 		t.Errorf("nothing says that the database is away:\n%.2000s", body)
 	}
-	for _, wrong := range []string{"still being read", "Start a worker", "No test", "0001-01-01", "read before"} {
+	for _, wrong := range []string{"still being read", "Start a worker", "No test", "0001-01-01", "last data read"} {
 		if strings.Contains(body, wrong) {
 			t.Errorf("the page says %q of a database that nobody has read", wrong)
 		}

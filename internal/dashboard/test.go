@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // TestPage shows a test.
@@ -68,6 +70,7 @@ type riskRow struct {
 	Bound float64 `json:"bound,omitempty"` // none if Not says why
 	Says  string  `json:"says"`
 	Not   string  `json:"not,omitempty"`
+	Lack  string  `json:"-"` // stands in place of the bound
 }
 
 // Bounds of the growth curves.
@@ -97,8 +100,9 @@ func buildTest(a *ask) (any, error) {
 			}
 		}
 	}
+	varying := varyingHoldout(t, code)
 	for _, r := range t.Risks(code) {
-		p.Risks = append(p.Risks, riskOf(r))
+		p.Risks = append(p.Risks, riskOf(r, varying))
 	}
 	counts := t.Counts(code)
 	p.Faults, p.Counted = counts.Faults, counts.Runs
@@ -178,36 +182,74 @@ func (p *TestPage) effort(v *records.View, t *records.TestView, code records.ID)
 	})
 }
 
-// riskOfAny is the risk of all behaviours in a code; nil if no run of a holdout was made.
+// riskOfAny is the risk of all behaviours in a code; nil if it has no holdout runs.
 func riskOfAny(t *records.TestView, code records.ID) *riskRow {
 	r := t.Risk(code, records.AnyFeature)
 	if r == nil {
 		return nil
 	}
-	row := riskOf(*r)
+	row := riskOf(*r, varyingHoldout(t, code))
 	return &row
 }
 
-// riskOf puts a bound into words: what it says, and what it does not.
-func riskOf(r records.Risk) riskRow {
+// varyingHoldout counts the holdout runs of a code that do not repeat.
+func varyingHoldout(t *records.TestView, code records.ID) (n uint64) {
+	for p, e := range t.Efforts {
+		if s := e.Phases[records.Holdout]; p.Code == code && s != nil {
+			n += s.Varying
+		}
+	}
+	return n
+}
+
+// riskOf puts a bound into words. Holdout runs that vary leave no bound.
+func riskOf(r records.Risk, varying uint64) riskRow {
 	row := riskRow{Class: r.Class, Runs: r.Runs, News: r.News, After: r.After, Not: r.Not}
-	if r.Not != "" {
-		row.Says = "There is no bound: " + r.Not + "."
+	switch {
+	case r.Not != "" && varying > 0:
+		row.Lack = "unknown"
+		row.Says = fmt.Sprintf("Unknown: %s of %s holdout runs did not repeat, so they give no bound.",
+			grouped(varying), grouped(r.Runs))
+		return row
+	case r.Not != "":
+		row.Lack = notEnough
+		row.Says = fmt.Sprintf("Not enough runs yet: %s %s since the last one that showed something new, and at least %s are needed.",
+			grouped(r.After), plural.Word(r.After, "holdout run"), grouped(records.RunsFor(1, r.News)))
 		return row
 	}
 	row.Bound = r.Bound
-	what := "something of the class " + r.Class + " that was not seen yet"
-	if r.Class == records.AnyFeature {
-		what = "a behaviour that was not seen yet"
-	} else if property, is := strings.CutPrefix(r.Class, records.PropertyClass("")); is {
-		what = "a violation of " + property
+	share := "fewer than 1 in " + grouped(uint64(1/r.Bound)) + " further random runs"
+	if r.Bound > 0.1 {
+		share = "at most " + fmt.Sprintf("%.0f %%", 100*r.Bound) + " of further random runs"
 	}
-	share := "at most " + fmt.Sprintf("%.0f %%", 100*r.Bound) + " of further random runs show "
-	if r.Bound <= 0.1 {
-		share = "fewer than 1 in " + grouped(uint64(1/r.Bound)) + " further random runs shows "
-	}
-	row.Says = fmt.Sprintf("%.0f %% sure: %s%s; the last %s runs of the holdout showed none.", 100*records.Confidence, share, what, grouped(r.After))
+	row.Says = fmt.Sprintf("%.0f %% sure: %s would show %s. The last %s %s showed none.",
+		100*records.Confidence, share, row.what(), grouped(r.After), plural.Word(r.After, "holdout run"))
 	return row
+}
+
+// notEnough stands in place of a bound.
+const notEnough = "not enough runs yet"
+
+// what names the event whose chance is bounded.
+func (r *riskRow) what() string {
+	if property, is := strings.CutPrefix(r.Class, records.PropertyClass("")); is {
+		return "a new violation of " + property
+	}
+	if r.Class == records.AnyFeature {
+		return "a behaviour not seen before"
+	}
+	return "a behaviour of the kind " + r.Class + " not seen before"
+}
+
+// Of names what the row is about, for people.
+func (r *riskRow) Of() string {
+	if property, is := strings.CutPrefix(r.Class, records.PropertyClass("")); is {
+		return "violations of " + report.Visible(property, wordRunes)
+	}
+	if r.Class == records.AnyFeature {
+		return "all behaviours"
+	}
+	return report.Visible(r.Class, wordRunes)
 }
 
 // Main reports whether the risk is of all behaviours or of a property, and not of one class of behaviours.

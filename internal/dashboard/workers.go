@@ -22,6 +22,14 @@ type WorkersPage struct {
 	Search   string         `json:"search,omitempty"`
 }
 
+// HasBars reports whether there is time to draw bars over.
+func (p *WorkersPage) HasBars() bool { return p.ToMs > p.FromMs }
+
+// Times are the beginning, the middle and the end of the bars.
+func (p *WorkersPage) Times() []string {
+	return []string{clock(p.FromMs), clock((p.FromMs + p.ToMs) / 2), clock(p.ToMs) + " UTC"}
+}
+
 // workerRow is a worker with its bar.
 type workerRow struct {
 	workerRef
@@ -162,7 +170,7 @@ func (p *WorkersPage) bars(v *records.View) {
 	} else {
 		p.Range = "all"
 	}
-	if p.ToMs <= p.FromMs {
+	if !p.HasBars() {
 		return
 	}
 	// Each part of the range has the test that took most of it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // browser shows pages.
@@ -183,6 +184,50 @@ func TestCampaignPageInABrowser(t *testing.T) {
 	shot := screenshot(t, visit, text)
 	if n := colours(shot, rectangle{0, 0, 1280, 1000}); n < 40 {
 		t.Errorf("the page has %d colours: it is blank", n)
+	}
+}
+
+// narrow is a page that shows another one in a frame as wide as a telephone, unfolds all of it, and names what reaches beyond the frame.
+const narrow = `<!doctype html><html><head><link rel="icon" href="data:,"></head><body>
+<iframe id="frame" style="border:0;height:900px;width:%dpx" srcdoc="%s"></iframe><script>
+window.addEventListener("load", function () {
+  var d = document.getElementById("frame").contentDocument, width = d.documentElement.clientWidth;
+  Array.prototype.forEach.call(d.querySelectorAll("details"), function (e) { e.open = true; });
+  document.body.dataset.look = JSON.stringify(Array.prototype.filter.call(d.body.querySelectorAll("*"), function (e) {
+    var r = e.getBoundingClientRect();
+    return r.width > width + 0.5 || r.width > 0 && r.right > width + 0.5;
+  }).map(function (e) { return e.outerHTML.slice(0, 200); }));
+});
+</script></body></html>`
+
+// Wider lists the elements of a page that reach beyond a screen.
+func Wider(t *testing.T, page string, width int) (elements []string) {
+	t.Helper()
+	dom, console := browser(t)(fmt.Sprintf(narrow, width, html.EscapeString(page)), "--dump-dom")
+	m := regexp.MustCompile(`<body data-look="([^"]*)"`).FindStringSubmatch(dom)
+	if m == nil || console != "" {
+		t.Fatalf("the script did not run: %s\n%.1000s", console, dom)
+	}
+	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &elements); err != nil {
+		t.Fatal(err)
+	}
+	return elements
+}
+
+// Nothing on the page of a campaign is cut off on a narrow screen.
+func TestCampaignPageIsNarrow(t *testing.T) {
+	long := mixed()
+	long.Arguments = " " + strings.Repeat("a/long/path/", 20)
+	long.Totals.Failures[0].Headline = strings.Repeat("W", 300)
+	long.Totals.Properties[0].Property = strings.Repeat("W", 200)
+	long.Totals.Faults.Entries[0].Kind = world.FaultKind(strings.Repeat("w", 200))
+	for name, c := range map[string]CampaignOf{"mixed": mixed(), "clean": clean(), "long": long} {
+		for _, e := range Wider(t, written(t, CampaignPage, c), 400) {
+			t.Errorf("%s: %s", name, e)
+		}
+	}
+	if wide := Wider(t, `<!doctype html><body><p style="width:500px">x</p>`, 400); len(wide) != 1 {
+		t.Errorf("a wide element among %q", wide)
 	}
 }
 

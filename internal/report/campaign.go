@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
@@ -18,22 +19,22 @@ import (
 type CampaignOf struct {
 	Name       string // of the world
 	Bloodhound string // version of the program
-	Config     string // the configuration file, from the folder on in which the program was started, with slashes
+	Config     string // the configuration file, relative to the folder in which the program was started, with slashes
 	Totals     *explore.Totals
 	Status     explore.Status
 	ExitCode   int
 	// Arguments name the project on a command line, with a space before them.
 	Arguments string
-	// Pages are the pages of failures, by id, from the folder of the campaign's page on, with slashes.
+	// Pages are the pages of failures, by id, relative to the folder of the campaign's page, with slashes.
 	Pages map[string]string
 }
 
-// replay is the command that makes a failure's run again.
+// replay returns the command that replays a failure.
 func (c *CampaignOf) replay(f *explore.Failure) string {
 	return "bloodhound replay " + f.ID + c.Arguments
 }
 
-// often says in how many runs a failure showed, for people: rare ones count as others do.
+// often writes in how many runs a failure showed.
 func often(runs, all uint64) string {
 	if all == 0 {
 		return ""
@@ -59,7 +60,7 @@ func (c *CampaignOf) failuresOf(property string) []*explore.Failure {
 	return list
 }
 
-// ownUnknown are the reasons why the verdict is unknown that are not those of a property.
+// ownUnknown lists the reasons why the campaign's verdict is unknown, apart from the reasons of properties.
 func (c *CampaignOf) ownUnknown() []string {
 	return slices.DeleteFunc(slices.Clone(c.Status.Unknown), func(reason string) bool {
 		return slices.ContainsFunc(c.Totals.Properties, func(p explore.PropertyTotal) bool {
@@ -69,7 +70,7 @@ func (c *CampaignOf) ownUnknown() []string {
 	})
 }
 
-// troubles lists the reasons, apart from properties, why a campaign as a whole proves nothing.
+// troubles lists the reasons, apart from properties, why a campaign proves nothing.
 func (c *CampaignOf) troubles() []string {
 	t := c.Totals
 	var list []string
@@ -80,7 +81,7 @@ func (c *CampaignOf) troubles() []string {
 		list = append(list, fmt.Sprintf("%s not reproducible; the first: %s: %s", were(t.Unrepeatable), u, u.Reason))
 	}
 	if t.MoreFailures > 0 {
-		list = append(list, fmt.Sprintf("%s of other signatures than the %d that are kept", plural.Count(t.MoreFailures, "violation"), explore.MaxFailures))
+		list = append(list, fmt.Sprintf("%s beyond the %d failures that are listed", plural.Count(t.MoreFailures, "violation"), explore.MaxFailures))
 	}
 	for _, reason := range c.ownUnknown() {
 		list = append(list, "unknown: "+reason)
@@ -92,7 +93,7 @@ func were(runs uint64) string {
 	return plural.Count(runs, "run") + " " + plural.Verb(runs, "was", "were")
 }
 
-// showed says where a failure was found.
+// showed writes where a failure was found.
 func showed(f *explore.Failure, runs uint64) string {
 	if f.Near != "" {
 		return "near the tape of " + f.Near
@@ -103,10 +104,21 @@ func showed(f *explore.Failure, runs uint64) string {
 //go:embed campaign.html
 var campaignText string
 
+// TableStyle lays out tables of the class "stacked" as rows of labels and values on narrow screens. It follows Style.
+//
+//go:embed tables.css
+var TableStyle string
+
+// tables returns TableStyle for a template.
+func tables() template.CSS { return template.CSS(TableStyle) }
+
 var campaignTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("campaign").Funcs(functions).Funcs(template.FuncMap{
 		"duration": duration,
 		"often":    often,
+		"tables":   tables,
+		"count":    plural.Count[uint64],
+		"countInt": plural.Count[int],
 	}).Parse(campaignText))
 })
 
@@ -127,7 +139,18 @@ type campaignView struct {
 
 type failureView struct {
 	*explore.Failure
-	Often, Replay, Report, Page string
+	Often, Seen, Replay, Report, Page string
+}
+
+// firstSeen names the run that showed a failure first.
+func firstSeen(f *explore.Failure) string {
+	switch {
+	case f.Baseline:
+		return "in the run without faults"
+	case f.Scout():
+		return "first in a run that looks for moments"
+	}
+	return fmt.Sprintf("first in run %d", f.Run)
 }
 
 // propertyView is a property with an example of each verdict, and the failures that violate it.
@@ -167,17 +190,21 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 	}
 	v.Headline, _, _ = strings.Cut(v.Judgement, "\n")
 	if c.Status.Violated && !c.Status.Failed {
-		v.Headline = fmt.Sprintf("%s in %d of %s", plural.Count(len(t.Failures), "kind of failure"), t.Violated, plural.Count(t.Runs, "run"))
+		v.Headline = fmt.Sprintf("%s in %d of %s", plural.Count(len(t.Failures), "failure"), t.Violated, plural.Count(t.Runs, "run"))
 		if len(t.Failures) == 0 {
 			v.Headline = "a committed failure still fails"
 		}
 	}
 	for _, f := range t.Failures {
-		v.Failures = append(v.Failures, failureView{f, showed(f, t.Runs), c.replay(f), "bloodhound report " + f.ID + c.Arguments, c.Pages[f.ID]})
+		v.Failures = append(v.Failures, failureView{f, showed(f, t.Runs), firstSeen(f), c.replay(f),
+			"bloodhound report " + f.ID + c.Arguments, c.Pages[f.ID]})
 	}
 	for _, p := range t.Properties {
 		view := propertyView{PropertyTotal: p, Failures: c.failuresOf(p.Property)}
 		for _, e := range p.Examples {
+			if e.Status == check.Violated && len(view.Failures) > 0 {
+				continue // the failures say the same
+			}
 			x := exampleView{Example: e}
 			if e.Event > 0 {
 				x.At = fmt.Sprintf("at %s, event %d", Seconds(e.TimeNs), e.Event)
@@ -205,7 +232,7 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 	return campaignTemplate().Execute(w, &v)
 }
 
-// RunCommand is the command that makes the run of a tape that seeds are all of (tape.Tape.Seeds).
+// RunCommand returns the command that makes a run whose tape is nothing but seeds (tape.Tape.Seeds).
 func RunCommand(boot, seed uint64, arguments string) string {
 	command := fmt.Sprintf("bloodhound run --seed %d", seed)
 	if boot != seed {

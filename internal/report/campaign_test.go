@@ -87,14 +87,19 @@ func TestSARIF(t *testing.T) {
 func TestCampaignPage(t *testing.T) {
 	text := written(t, CampaignPage, mixed())
 	for _, want := range []string{
-		"1 kind of failure in 4 of 2000 runs", "4 of 2000 runs (1 in 500)", "seed 99", "bloodhound replay 0123456789ab &#39;a folder&#39;",
-		"bloodhound report 0123456789ab", `<td>partition</td><td class="n">5</td><td class="n">4</td><td class="n">3</td>`,
+		"1 failure in 4 of 2000 runs", "4 of 2000 runs (1 in 500)", "seed 99", "bloodhound replay 0123456789ab &#39;a folder&#39;",
+		"bloodhound report 0123456789ab", `<td class="wide">partition</td><td class="n" data-label="planned">5</td><td class="n" data-label="delivered">4</td>` +
+			`<td class="n" data-label="observed">3</td>`,
+		`<h3>` + failure.Headline("not linearizable: a get") + `</h3>`, `<span class="mono">0123456789ab</span>`, `<span title="first run 17, seed 99">first in run 17</span>`, "the run could not decide the property",
 		"70.0 %", "status 503", "leader-changes", "1 run was not reproducible; the first: run 3 (seed 33): a spin break",
 		"unknown: fault crash was never observed", "unknown, first with seed 5: no probe",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
 		}
+	}
+	if n := strings.Count(text, "bloodhound replay "); n != 1 {
+		t.Errorf("one failure has %d commands that replay it", n)
 	}
 	ok := written(t, CampaignPage, clean())
 	if !strings.Contains(ok, "all properties hold over 2000 runs") || !strings.Contains(ok, `<header class="holds">`) || strings.Contains(ok, "Failures") {

@@ -148,9 +148,9 @@ func (c *CoverageOf) Sentence() string {
 	covered, total, programs, off := c.watched()
 	whose := ""
 	if slices.ContainsFunc(c.Binaries, func(b *BinaryOf) bool { return b.Own > 0 && b.Own < b.Total }) {
-		whose = "the own code of "
+		whose = " of own code"
 	}
-	text := fmt.Sprintf("%d of %d %s of %s%s ran", covered, total, c.units(), whose, plural.Count(programs, "program"))
+	text := fmt.Sprintf("%d of %d %s%s ran in %s", covered, total, c.units(), whose, plural.Count(programs, "program"))
 	if total > 0 {
 		text += fmt.Sprintf(" (%.1f %%)", share(covered, total))
 	}
@@ -379,7 +379,7 @@ func CoverageJSON(w io.Writer, c CoverageOf) error {
 //go:embed coverage.html
 var coverageText string
 
-var coverageTemplate = template.Must(template.New("coverage").Funcs(functions).Parse(coverageText))
+var coverageTemplate = template.Must(template.New("coverage").Funcs(functions).Funcs(template.FuncMap{"tables": tables}).Parse(coverageText))
 
 type coverageView struct {
 	CoverageOf
@@ -423,21 +423,12 @@ type sourceView struct {
 	Lines          []sourceLine
 }
 
-// Numbers returns the numbers of all lines, one a line.
-func (s *sourceView) Numbers() string {
-	var b strings.Builder
-	for i := range s.Lines {
-		fmt.Fprintln(&b, i+1)
-	}
-	return b.String()
-}
-
 type sourceLine struct {
 	Class string // ran, missed, or empty: there is no code
 	Text  string
 }
 
-// foldedGroups are groups that are folded: of what a program requires, or of what comes with its language.
+// foldedGroups are groups of dependencies, or of the standard library.
 type foldedGroups struct {
 	Title  string
 	Word   string // for what each of them is
@@ -453,7 +444,7 @@ func (b *binaryView) Folded() (list []foldedGroups) {
 	for _, x := range []struct {
 		rank  int
 		title string
-	}{{rankDependency, "what it requires"}, {rankCommon, "standard library and runtime"}} {
+	}{{rankDependency, "dependencies"}, {rankCommon, "standard library and runtime"}} {
 		groups := ranked(b.Groups, x.rank)
 		if len(groups) == 0 {
 			continue
@@ -478,6 +469,11 @@ func ranked(groups []*groupView, rank int) (list []*groupView) {
 	}
 	return list
 }
+
+// Missed counts the blocks or lines that did not run.
+func (g *groupView) Missed() int   { return g.Total - g.Covered }
+func (f functionView) Missed() int { return f.Total - f.Covered }
+func (s *sourceView) Missed() int  { return s.Total - s.Covered }
 
 // Share is in percent.
 func (g *groupView) Share() float64  { return share(g.Covered, g.Total) }
@@ -556,13 +552,16 @@ func CoveragePage(w io.Writer, c CoverageOf) error {
 				}
 			}
 		}
+		for _, list := range [][]*sourceView{view.Sources, view.Others, view.Absent, view.TooMany} {
+			slices.SortStableFunc(list, func(x, y *sourceView) int { return cmp.Compare(y.Missed(), x.Missed()) })
+		}
 		v.Binaries = append(v.Binaries, view)
 	}
 	return coverageTemplate.Execute(w, &v)
 }
 
-// groups are the functions of a binary by package or source file: those of the program's own code first, then those of which much ran.
-// Functions of a source file are in its order, others begin with those that ran.
+// groups are the functions of a binary by package or source file: own code first, then by the blocks that were missed, most first.
+// So are the functions of a group.
 func (b *BinaryOf) groups() []*groupView {
 	if b.Names == nil {
 		return nil
@@ -593,7 +592,7 @@ func (b *BinaryOf) groups() []*groupView {
 		g.Functions = append(g.Functions, functionView{f.Name, place, at, n, f.Last - f.First})
 	}
 	slices.SortStableFunc(list, func(x, y *groupView) int {
-		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(y.Covered, x.Covered), strings.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(y.Missed(), x.Missed()), strings.Compare(x.Name, y.Name))
 	})
 	for _, g := range list {
 		own := 0
@@ -603,9 +602,7 @@ func (b *BinaryOf) groups() []*groupView {
 			}
 		}
 		g.Open = g.rank == rankOwn && own == 1 && len(g.Functions) <= openFunctions
-		if g.Name == "" {
-			slices.SortStableFunc(g.Functions, func(x, y functionView) int { return cmp.Compare(y.Covered, x.Covered) })
-		}
+		slices.SortStableFunc(g.Functions, func(x, y functionView) int { return cmp.Compare(y.Missed(), x.Missed()) })
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,15 +86,50 @@ func written(t *testing.T, write func(*bytes.Buffer) error) string {
 	return b.String()
 }
 
+// beginsWithMissed checks that the lists of a page begin with what was missed most.
+func beginsWithMissed(t *testing.T, page string) {
+	t.Helper()
+	rows := 0
+	for _, list := range []struct{ begin, row string }{
+		{"<tbody>", `<td class="n">([0-9]+)</td><td class="n">[0-9]+</td></tr>`},
+		{`<section id="`, ` · ([0-9]+) of [0-9]+ [a-zA-Z ]+ missed · `},
+		{`<h3 id="s`, `· ([0-9]+) of [0-9]+ lines missed`},
+		{`<details class="folded">`, `· ([0-9]+) of [0-9]+ [a-zA-Z ]+ missed · `},
+	} {
+		for _, part := range strings.Split(page, list.begin)[1:] {
+			part, _, _ = strings.Cut(part, `<details class="folded">`)
+			part, _, _ = strings.Cut(part, "</section>")
+			if list.begin == "<tbody>" {
+				part, _, _ = strings.Cut(part, "</tbody>")
+			}
+			last := -1
+			for _, m := range regexp.MustCompile(list.row).FindAllStringSubmatch(part, -1) {
+				n, _ := strconv.Atoi(m[1])
+				if last >= 0 && n > last {
+					t.Errorf("after %s, %d missed follows %d", list.begin, n, last)
+				}
+				last, rows = n, rows+1
+			}
+		}
+	}
+	if rows < 2 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
 func TestCoverageReports(t *testing.T) {
 	of, state := coverageOf(t, "-g")
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
-	for _, want := range []string{"/bin/program", `<td class="mono">never</td><td class="mono">a b.c:2</td><td class="n">0</td>`,
+	for _, want := range []string{"/bin/program", `<tr class="none"><td class="mono">never</td><td class="mono">a b.c:2</td>`,
 		`<s class="missed">		never(argc);</s>`,
 		`<s class="ran">	if (argc &gt; 5)</s>`, "off: it is no ELF program for x86-64"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
+	}
+	beginsWithMissed(t, page)
+	if wide := report.Wider(t, page, 400); len(wide) > 0 {
+		t.Errorf("on a narrow screen, elements are wider: %q", wide)
 	}
 	lcov := written(t, func(b *bytes.Buffer) error { return report.CoverageLCOV(b, of) })
 	for _, want := range []string{"a b.c\n", "FN:2,never\n", "FNDA:0,never\n", "FNDA:1,main\n", "DA:6,1\n", "DA:7,0\n", "end_of_record\n"} {
@@ -187,9 +223,9 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 		of.Binaries = append(of.Binaries, report.NewBinary(state.Files[i], total, nil))
 	}
 	own := of.Binaries[0].Own + 2 + 5 + 6 + 7
-	sentence := fmt.Sprintf("7 of %d blocks and edges of the own code of 2 programs ran (%.1f %%); coverage is off for 1", own, 700/float64(own))
+	sentence := fmt.Sprintf("7 of %d blocks and edges of own code ran in 2 programs (%.1f %%); coverage is off for 1", own, 700/float64(own))
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
-	for _, want := range []string{sentence, "· 1 of 2 edges · 1 of 1 functions", "edges that ran</th>", "blocks that ran</th>",
+	for _, want := range []string{sentence, "· 1 of 2 edges missed · 1 of 1 functions ran", "edges missed</th>", "blocks missed</th>",
 		"<h2>/bin/program, edges of kv.sym.tsv</h2>",
 		"<h2>/bin/program</h2>", "<h2>/bin/other, edges</h2>", `<s class="ran">func get() {</s><s class="missed">}</s>`} {
 		if !strings.Contains(page, want) {
@@ -269,7 +305,7 @@ func TestCoverageOfGo(t *testing.T) {
 		of := report.CoverageOf{Name: "world", Runs: 1, Binaries: []*report.BinaryOf{report.NewBinary(state.Files[0], explore.CodeTotals(state)[0], here)}}
 		page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
 		var groups []string
-		for _, m := range regexp.MustCompile(`<span class="mono">([^<]*)</span> <span class="soft small">· [0-9]+ of [0-9]+ ([a-zA-Z ]+) ·`).FindAllStringSubmatch(page, -1) {
+		for _, m := range regexp.MustCompile(`<span class="mono">([^<]*)</span> <span class="soft small">· [0-9]+ of [0-9]+ ([a-zA-Z ]+) missed ·`).FindAllStringSubmatch(page, -1) {
 			groups = append(groups, m[1])
 			if m[2] != unit {
 				t.Errorf("%v: %q are %s", flags, m[1], m[2])
@@ -288,6 +324,7 @@ func TestCoverageOfGo(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("%v: the page does not show %s", flags, want)
 		}
+		beginsWithMissed(t, page)
 		if h.Source == blocks.Breakpoints && !strings.Contains(page, "// Package strings") && !strings.Contains(page, "func ToUpper(s string) string {") {
 			t.Errorf("%v: the page does not show the text of what the program is made with", flags)
 		}

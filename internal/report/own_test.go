@@ -119,7 +119,7 @@ func TestOwnCode(t *testing.T) {
 				}
 			}
 			page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
-			if !strings.Contains(page, fmt.Sprintf("%d of %d blocks of the own code of 1 program ran", bin.OwnCovered,
+			if !strings.Contains(page, fmt.Sprintf("%d of %d blocks of own code ran in 1 program", bin.OwnCovered,
 				bin.Own)) || !strings.Contains(page, `<details class="folded">`) {
 				t.Errorf("the page does not begin with own code: %.1500s", page)
 			}

@@ -37,7 +37,7 @@ func curvePlot(c *explore.Curve, title, class string, value func(*explore.Point)
 	for i := range c.Points {
 		if now := &c.Points[i]; now.Failures > before {
 			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.X(float64(now.Run)), p.Y(float64(value(now))),
-				p.Title("%s by run %d", plural.Count(now.Failures, "kind of failure"), now.Run))
+				p.Title("%s by run %d", plural.Count(now.Failures, "failure"), now.Run))
 			before = now.Failures
 		}
 	}
@@ -46,7 +46,7 @@ func curvePlot(c *explore.Curve, title, class string, value func(*explore.Point)
 		v.Note += fmt.Sprintf(" The second half of the runs added %d.", late)
 	}
 	if before > 0 {
-		v.Legend = []legendView{{"dot", "a new kind of failure"}}
+		v.Legend = []legendView{{"dot", "a new failure"}}
 	}
 	return v
 }
@@ -97,7 +97,7 @@ func loadPlots(l *explore.Load) []plotView {
 			sum += rate
 		}
 	}
-	list := []plotView{{Title: "Operations per second", Note: "By when they were invoked, mean of all runs.", Drawing: p.End(),
+	list := []plotView{{Title: "Operations per second", Note: "By time of invocation, averaged over all runs.", Drawing: p.End(),
 		Legend: []legendView{{"bar-ok", "ok"}, {"bar-fail", "fail"}, {"bar-info", "info or never returned"}}}}
 	if slowest == 0 {
 		return list
@@ -119,8 +119,8 @@ func loadPlots(l *explore.Load) []plotView {
 		}
 		p.Add(`<path class="curve %s" d="%s"/>`, q.class, d)
 	}
-	return append(list, plotView{Title: "Latency of operations", Note: "Of those that were ok, in virtual time, by when they were invoked.", Drawing: p.End(),
-		Legend: []legendView{{"c0", "median"}, {"c3", "99 % took no longer"}}})
+	return append(list, plotView{Title: "Latency of operations", Note: "Of operations that were ok, in virtual time, by time of invocation.", Drawing: p.End(),
+		Legend: []legendView{{"c0", "median"}, {"c3", "99th percentile"}}})
 }
 
 // fastestMs is where an axis of latencies begins.
@@ -156,7 +156,7 @@ func (c *CampaignOf) plots() (list []plotView) {
 			list = append(list, curvePlot(&t.Curve, "Blocks of code that ran", "c1", func(p *explore.Point) int { return p.Code }))
 		}
 		if last.Failures > 1 {
-			list = append(list, curvePlot(&t.Curve, "Kinds of failures", "c5", func(p *explore.Point) int { return p.Failures }))
+			list = append(list, curvePlot(&t.Curve, "Failures", "c5", func(p *explore.Point) int { return p.Failures }))
 		}
 	}
 	return append(list, loadPlots(&t.Load)...)
