@@ -67,7 +67,7 @@ func TestAlike(t *testing.T) {
 		of("p", `a get by client c2 returned "aaaaaaaa"... (4096 bytes), which was no longer the value`): true,
 		of("p", `a get by client c2 found nothing, although the key was there`):                          true,
 		of("q", `a get by client c2 returned "17", which was no longer the value`):                       false,
-		of("p", `a get by client c2 returned "17", which was never written`):                            false,
+		of("p", `a get by client c2 returned "17", which nobody had written`):                            false,
 		of("p", `a read by client c2 returned "17", which was no longer the value`):                      false,
 		of("p", "no order of the operations explains a get by client c1"):                                false,
 	} {

@@ -74,10 +74,10 @@ func TestWorkloads(t *testing.T) {
 		{SetFull, did(":add", "1") + reads("[1]", "[]"), WorkloadLimits{}, verdict.Violated, "lost"},
 		{SetFull, did(":add", "1") + reads("[]"), WorkloadLimits{}, verdict.Violated, "lost"},
 		{SetFull, did(":add", "1") + reads("[1 1]"), WorkloadLimits{}, verdict.Violated, "twice"},
-		{SetFull, did(":add", "1") + reads("[1 9]"), WorkloadLimits{}, verdict.Violated, "nobody had added"},
-		{SetFull, did(":add", "1") + reads("[1 2]") + did(":add", "2"), WorkloadLimits{}, verdict.Violated, "nobody had added"},
+		{SetFull, did(":add", "1") + reads("[1 9]"), WorkloadLimits{}, verdict.Violated, "never added"},
+		{SetFull, did(":add", "1") + reads("[1 2]") + did(":add", "2"), WorkloadLimits{}, verdict.Violated, "never added"},
 		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :fail :f :add :process 8 :value 2}" +
-			reads("[1 2]"), WorkloadLimits{}, verdict.Violated, "nobody had added"},
+			reads("[1 2]"), WorkloadLimits{}, verdict.Violated, "never added"},
 		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :info :f :add :process 8 :value 2}" +
 			reads("[1]", "[1 2]"), WorkloadLimits{}, verdict.Holds, ""},
 		{SetFull, did(":add", "1"), WorkloadLimits{}, verdict.Unknown, "no read"},

@@ -41,7 +41,7 @@ var objectHistories = []struct {
 	{"set", "added twice, told twice", `a:add=1 a!true b:add=1 b!true`, "violated"},
 	{"set", "no list", `a:add=1 a! b:read b!x`, "no list"},
 	{"set", "no answer", `a:add=1 a! b:contains=1 b!`, "no output"},
-	{"set", "nobody looked", `a:add=1 a!`, "nothing was looked at"},
+	{"set", "nobody looked", `a:add=1 a!`, "nothing was read"},
 	{"set", "a kind without a model", `a:add=1 a! b:pop b!1 b:read b![1]`, `"pop" is none of a set`},
 
 	{"queue", "first in, first out", `a:enqueue=1 a! a:enqueue=2 a! b:dequeue b!1 b:dequeue b!2`, "holds"},

@@ -50,11 +50,11 @@ func ofTransactions(model, level string) world.Check {
 var plantedHistories = []planted{
 	{"a read of what was written", overRegisters, "0 did write@x 1\n1 got read@x 1", ""},
 	{"a stale read", overRegisters, "0 did write@x 1\n0 did write@x 2\n1 got read@x 1", "no longer the value"},
-	{"a read of what nobody wrote", overRegisters, "0 did write@x 1\n1 got read@x 2", "nobody had written"},
-	{"a read of another key's value", overRegisters, "0 did write@x 1\n0 did write@y 2\n1 got read@x 2", "nobody had written"},
+	{"a read of what nobody wrote", overRegisters, "0 did write@x 1\n1 got read@x 2", "never written"},
+	{"a read of another key's value", overRegisters, "0 did write@x 1\n0 did write@y 2\n1 got read@x 2", "never written"},
 	{"a lost write", overRegisters, "0 did write@x 1\n1 got read@x nil", "found nothing"},
 	{"a read of what failed", overRegisters, "0 did write@x 1\n0 invoke write@x 2\n0 fail write@x 2\n1 got read@x 2", "failed"},
-	{"a read of what is not written yet", overRegisters, "1 got read@x 1\n0 did write@x 1\n1 got read@x 1", "nobody had written"},
+	{"a read of what is not written yet", overRegisters, "1 got read@x 1\n0 did write@x 1\n1 got read@x 1", "never written"},
 	{"two reads that see a write, and then not", overRegisters,
 		"0 did write@x 1\n2 invoke write@x 2\n0 got read@x 2\n0 got read@x 1\n2 ok write@x 2", "no longer"},
 	{"null was written", overRegisters, "0 did write@x 1\n0 did write@x nil\n1 got read@x nil", ""},
@@ -69,7 +69,7 @@ var plantedHistories = []planted{
 
 	{"all elements", overSets, "0 did add@x 1\n0 did add@x 2\n1 got read@x [1 2]", ""},
 	{"a lost element", overSets, "0 did add@x 1\n0 did add@x 2\n1 got read@x [1]", "returned before"},
-	{"an element that nobody added", overSets, "0 did add@x 1\n1 got read@x [1 2]", "nobody had put in"},
+	{"an element that nobody added", overSets, "0 did add@x 1\n1 got read@x [1 2]", "never put in"},
 	{"an element twice", overSets, "0 did add@x 1\n1 got read@x [1 1]", "twice"},
 	{"null is an element", overSets, "0 did add@x nil\n1 got read@x [nil]", ""},
 	{"null is a lost element", overSets, "0 did add@x nil\n1 got read@x []", "returned before"},
@@ -80,8 +80,8 @@ var plantedHistories = []planted{
 	{"in and out", overQueues, "0 did enqueue@x 1\n0 did enqueue@x 2\n1 got dequeue@x 1\n1 got dequeue@x 2", ""},
 	{"the second first", overQueues, "0 did enqueue@x 1\n0 did enqueue@x 2\n1 got dequeue@x 2\n1 got dequeue@x 1", "was taken before"},
 	{"one taken twice", overQueues, "0 did enqueue@x 1\n1 got dequeue@x 1\n1 got dequeue@x 1", "taken twice"},
-	{"one that was never put in", overQueues, "0 did enqueue@x 1\n1 got dequeue@x 2", "nobody had put that in"},
-	{"one from another queue", overQueues, "0 did enqueue@x 1\n0 did enqueue@y 2\n1 got dequeue@x 2", "nobody had put that in"},
+	{"one that was never put in", overQueues, "0 did enqueue@x 1\n1 got dequeue@x 2", "never put in"},
+	{"one from another queue", overQueues, "0 did enqueue@x 1\n0 did enqueue@y 2\n1 got dequeue@x 2", "never put in"},
 	{"found empty", overQueues, "0 did enqueue@x 1\n1 got dequeue@x nil", "was found empty"},
 	{"one left behind", overQueues, "0 did enqueue@x 1\n0 did enqueue@x 2\n1 got dequeue@x 2", "was not"},
 
@@ -108,7 +108,7 @@ var plantedHistories = []planted{
 
 	{"elements", setFullModel, "0 did add 1\n0 did add 2\n1 got read [2 1]", ""},
 	{"elements that are lost", setFullModel, "0 did add 1\n0 did add 2\n1 got read [1 2]\n1 got read [1]", "is lost"},
-	{"elements from nowhere", setFullModel, "0 did add 1\n1 got read [1 2]", "nobody had added"},
+	{"elements from nowhere", setFullModel, "0 did add 1\n1 got read [1 2]", "never added"},
 	{"elements twice", setFullModel, "0 did add 1\n1 got read [1 1]", "twice"},
 	{"comments", commentsModel, "0 did write 1\n0 did write 2\n1 got read [1 2]", ""},
 	{"a comment without one before it", commentsModel, "0 did write 1\n0 did write 2\n1 got read [2]", "but not"},
