@@ -60,11 +60,11 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 		return nil
 	case !slices.Contains(Shapes, r.Shape):
 		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(Shapes, ", "))
-	case Of(r.Kind).groups() && r.Shape != Majority:
+	case RowOf(r.Kind).groups() && r.Shape != Majority:
 		return fmt.Errorf("%s has no shape %s; partitions have, and %s has %s", r.Kind, r.Shape, r.Kind, Majority)
-	case !Of(r.Kind).groups() && !Of(r.Kind).Parts:
+	case !RowOf(r.Kind).groups() && !RowOf(r.Kind).Parts:
 		return fmt.Errorf("%s has no shape; partitions, crashes, power losses, restarts and pauses have", r.Kind)
-	case Of(r.Kind).Parts && r.Shape == Majority:
+	case RowOf(r.Kind).Parts && r.Shape == Majority:
 		return fmt.Errorf("%s has no shape %s; use %s", r.Kind, r.Shape, Halves)
 	case !grouped && len(r.Targets) > 0:
 		return fmt.Errorf("shape %s stands for targets, and there are some; leave one of both out", r.Shape)

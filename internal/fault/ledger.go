@@ -103,7 +103,7 @@ func (l *Ledger) Observed(id int, event uint64) {
 // call observes what it meets as it is delivered.
 func (l *Ledger) ObservedPacket(k world.FaultKind, rule int, event uint64) {
 	delivered := uint64(0)
-	if Known(k) && Of(k).Place == OnCall {
+	if Known(k) && RowOf(k).Place == OnCall {
 		delivered = 1
 	}
 	l.observed(k, rule, event, delivered)

@@ -150,8 +150,8 @@ type Effects interface {
 	EndLeak(a *Action)
 }
 
-// Of gives the row of a kind. It panics for a kind that the table does not have: what users write is checked before (Known).
-func Of(k world.FaultKind) *Row {
+// RowOf gives the row of a kind. It panics for a kind that the table does not have: what users write is checked before (Known).
+func RowOf(k world.FaultKind) *Row {
 	if i := rank(k); i < len(Table) {
 		return &Table[i]
 	}
@@ -210,7 +210,7 @@ func Kinds() []world.FaultKind { return slices.Clone(kinds) }
 
 // Has reports whether a rule with a rate above 0 has a kind of whose row something is true.
 func Has(f *world.Faults, is func(*Row) bool) bool {
-	return slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && Known(r.Kind) && is(Of(r.Kind)) })
+	return slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && Known(r.Kind) && is(RowOf(r.Kind)) })
 }
 
 // LosesPower reports whether the power of a node may go.

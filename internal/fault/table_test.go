@@ -111,5 +111,5 @@ func TestAnUnknownKindPanics(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	Of("gremlin")
+	RowOf("gremlin")
 }

@@ -280,7 +280,7 @@ func callFaults(s *StoryOf, at int64) (list []entry) {
 		rest, ok := strings.CutPrefix(d.Stream, "fault/")
 		word, target, _ := strings.Cut(rest, "/")
 		kind := world.FaultKind(word)
-		if !ok || !fault.Known(kind) || fault.Of(kind).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
+		if !ok || !fault.Known(kind) || fault.RowOf(kind).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
 			continue
 		}
 		list = append(list, entry{o.DecisionsNs[i], 0, "fault", fmt.Sprintf("%s %s: one call", kind, target), ""})

@@ -38,7 +38,7 @@ var _ director.Actuator = actuator{}
 func (r *run) direct() {
 	r.fail(r.director.Direct())
 	if r.schedule != nil && !r.schedule.begun && r.director.Phase != director.PhaseSetup {
-		r.schedule.begin()
+		r.schedule.requestFirstStep()
 	}
 }
 
@@ -200,7 +200,7 @@ func (a actuator) Injected(f *fault.Action) {
 	if a.schedule != nil {
 		a.schedule.injected(f)
 	}
-	a.met()
+	a.noteFaultKinds()
 }
 
 func (a actuator) Undone(f *fault.Action) {
@@ -209,8 +209,8 @@ func (a actuator) Undone(f *fault.Action) {
 	}
 }
 
-// met notes which kinds of faults are under way together.
-func (r *run) met() {
+// noteFaultKinds notes which kinds of faults are active together.
+func (r *run) noteFaultKinds() {
 	if r.reached == nil || len(r.director.Plan.Active) == 0 {
 		return
 	}

@@ -469,7 +469,7 @@ func (s *sim) complete(op *simOp, r Reply) {
 func (s *sim) play() {
 	gapNs := int64(1e9 / simRatePerS)
 	loadNs := simOperations * gapNs
-	s.after(500*ms, func() { s.plan.Begin(s.source, s.nowNs); s.faults() })
+	s.after(500*ms, func() { s.plan.BeginChaos(s.source, s.nowNs); s.faults() })
 	for i := range simOperations {
 		s.after(500*ms+int64(i)*gapNs, func() { s.invoke(i % simClients) })
 	}

@@ -230,7 +230,7 @@ func (w *World) ends(c fault.Cut) (from, to *node, ok bool) {
 // undo ends the fault that a node suffers under a key, if there is one, and counts the packets that it met.
 func (a actuator) undo(n *node, key string, order *hand.Order) {
 	if was := n.faults[key]; was != 0 {
-		a.met(was, a.ordered(n, order))
+		a.recordObserved(was, a.ordered(n, order))
 	}
 	delete(n.faults, key)
 }
@@ -277,7 +277,7 @@ func (a actuator) Reset(c fault.Cut, _ *fault.Action) int {
 // Injected comes after the acts of a fault that is over at once: the programs at both ends of a connection that was reset get an error.
 func (a actuator) Injected(f *fault.Action) {
 	if f.Kind == fault.Reset {
-		a.met(f.ID, a.resets)
+		a.recordObserved(f.ID, a.resets)
 		a.resets = 0
 	}
 }
@@ -292,12 +292,12 @@ func (a actuator) Names(name string, id int, silent bool) {
 	case id != 0:
 		way = hand.NamesFail
 	}
-	a.met(n.faults[key], a.ordered(n, &hand.Order{Names: way}))
+	a.recordObserved(n.faults[key], a.ordered(n, &hand.Order{Names: way}))
 	n.faults[key] = id
 }
 
-// met records that a fault has met packets of programs.
-func (w *World) met(id int, packets int64) {
+// recordObserved marks a fault as observed if it affected packets of programs.
+func (w *World) recordObserved(id int, packets int64) {
 	if id != 0 && packets > 0 {
 		w.director.Plan.Ledger.Observed(id, w.events+1)
 	}

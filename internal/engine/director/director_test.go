@@ -274,7 +274,7 @@ func (s *stage) check(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.d.State = clone.Of(s.d.State)
+	s.d.State = clone.Deep(s.d.State)
 }
 
 // takeIn has the Director decide at once, as engines do after a notice.

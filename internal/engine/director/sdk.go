@@ -27,7 +27,7 @@ func (d *Director) Told(n *Notice) {
 	for i, h := range handling {
 		passes[i] = r.Passes(h.Assertion)
 	}
-	r.Take(n.Text, at)
+	r.MergeLine(n.Text, at)
 	for i, h := range handling {
 		if h.Assertion != "" && r.Passes(h.Assertion) > passes[i] {
 			d.Plan.Ledger.Handled(h.Kind)

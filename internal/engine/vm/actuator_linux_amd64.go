@@ -281,8 +281,8 @@ func (a actuator) Slow(c fault.Cut, on *fault.Action) {
 	})
 }
 
-// met counts what a packet has met.
-func (w *World) met(n *wire.Notice) {
+// countFault records that a packet met a fault.
+func (w *World) countFault(n *wire.Notice) {
 	if k, ok := w.Cuts[n.Fault]; ok {
 		w.director.Observed(k, n.Fault, 0)
 		for _, end := range []int{n.Node, n.To} {

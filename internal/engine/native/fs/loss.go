@@ -317,8 +317,8 @@ func (l *losing) span(old []ended) (from, to int) {
 	return from, max(from, to)
 }
 
-// at chooses one of the states of a span.
-func (l *losing) at(from, to int, old []ended, what string) int {
+// chooseState chooses one of the states of a span.
+func (l *losing) chooseState(from, to int, old []ended, what string) int {
 	switch l.way {
 	case keepAll:
 		return to
@@ -345,7 +345,7 @@ func (l *losing) size() (size, durable, written int64) {
 	}
 	sizes[len(old)] = l.in.Size
 	from, to := l.span(old)
-	chosen := l.at(from, to, old, l.who+"/size")
+	chosen := l.chooseState(from, to, old, l.who+"/size")
 	size, durable = sizes[chosen], sizes[from]
 	if chosen == from {
 		return size, durable, 0
@@ -395,7 +395,7 @@ func (l *losing) page(page int64, grown bool, written int64) errno.Errno {
 			image = append(image, pick(states, sector, sector+sectorBytes, fmt.Sprintf("%s/%d", what, sector/sectorBytes), l.choose)...)
 		}
 	default:
-		image = states[to-l.at(from, to, old, "")]
+		image = states[to-l.chooseState(from, to, old, "")]
 	}
 	return l.put(page, image)
 }
