@@ -171,10 +171,10 @@ func (p *Plan) part(a *Action, r *Rule, t *Target, shape uint64) {
 	for _, x := range parts[0] {
 		for _, y := range parts[1] {
 			if !backwards {
-				a.Cuts = append(a.Cuts, Cut{x, y})
+				a.Directions = append(a.Directions, Direction{x, y})
 			}
 			if backwards || !r.OneWay {
-				a.Cuts = append(a.Cuts, Cut{y, x})
+				a.Directions = append(a.Directions, Direction{y, x})
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func (p *Plan) ring(a *Action, nodes []string) {
 	for i, to := range nodes {
 		first := i - majority/2 + n
 		for k := majority; k < n; k++ {
-			a.Cuts = append(a.Cuts, Cut{nodes[(first+k)%n], to})
+			a.Directions = append(a.Directions, Direction{nodes[(first+k)%n], to})
 		}
 	}
 	a.Target = "ring " + strings.Join(nodes, ",")

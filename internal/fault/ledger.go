@@ -76,7 +76,7 @@ func (l *Ledger) DeliveredPacket(k world.FaultKind, rule int) {
 func (l *Ledger) Begun(a *Action, event uint64) {
 	if len(l.Injections) < MaxInjections {
 		l.Injections = append(l.Injections, Injection{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
-			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs, Node: a.Node, Cuts: a.Cuts})
+			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs, Node: a.Node, Directions: a.Directions})
 	}
 }
 

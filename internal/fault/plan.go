@@ -23,8 +23,8 @@ type Chooser interface {
 	Given(stream string, n uint64) uint64
 }
 
-// Cut is one direction between two nodes on which nothing arrives.
-type Cut struct {
+// Direction is one direction between two nodes, on which a fault on links lies.
+type Direction struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
@@ -38,8 +38,8 @@ type Action struct {
 	Group  string          // the group that is parted; empty for other targets
 	// Node is the affected node; empty for kinds on links.
 	Node string
-	// Cuts are the directions on which a kind on links lies; empty for other kinds.
-	Cuts       []Cut
+	// Directions are the directions on which a kind on links lies; empty for other kinds.
+	Directions []Direction
 	Slow       Slow // what a slow link adds
 	Silent     bool // questions about names get no answer; else they get SERVFAIL
 	StartNs    int64
@@ -695,7 +695,7 @@ func (p *Plan) Blocked(from, to string) int { return p.Lies(Partition, from, to)
 // 0 if there is none.
 func (p *Plan) Lies(k world.FaultKind, from, to string) Action {
 	for i := len(p.Active) - 1; i >= 0; i-- {
-		if a := &p.Active[i]; a.Kind == k && slices.Contains(a.Cuts, Cut{from, to}) {
+		if a := &p.Active[i]; a.Kind == k && slices.Contains(a.Directions, Direction{from, to}) {
 			return *a
 		}
 	}

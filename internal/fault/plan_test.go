@@ -42,7 +42,7 @@ func play(p *Plan, src Chooser, steps int) string {
 			fmt.Fprintf(&b, "%dms end %d %s %s\n", now/1e6, a.ID, a.Kind, a.Target)
 		}
 		for _, a := range p.Step(src, &Moment{NowNs: now}) {
-			fmt.Fprintf(&b, "%dms %d %s %s %dms %v\n", now/1e6, a.ID, a.Kind, a.Target, a.DurationNs/1e6, a.Cuts)
+			fmt.Fprintf(&b, "%dms %d %s %s %dms %v\n", now/1e6, a.ID, a.Kind, a.Target, a.DurationNs/1e6, a.Directions)
 			p.Ledger.Begun(&a, uint64(i))
 			p.Ledger.Delivered(&a)
 		}

@@ -100,11 +100,11 @@ type Acts interface {
 type Network interface {
 	// Block loses what is sent on a direction as long as id is not 0; Clog holds it back; Slow adds the fault's Slow to it, or nothing
 	// if its ID is 0.
-	Block(c Cut, id int)
-	Clog(c Cut, id int)
-	Slow(c Cut, on *Action)
+	Block(c Direction, id int)
+	Clog(c Direction, id int)
+	Slow(c Direction, on *Action)
 	// Reset ends the connections of a direction and reports how many there were.
-	Reset(c Cut, a *Action) int
+	Reset(c Direction, a *Action) int
 	// Names has questions of a node about names fail, or get no answer at all, as long as id is not 0.
 	Names(node string, id int, silent bool)
 }

@@ -165,7 +165,7 @@ func belongs(l *record.LogLine, injections []fault.Injection) int {
 
 // affects reports whether a fault affects a node.
 func affects(f *fault.Injection, node string) bool {
-	return f.Node == node || f.Target == node || slices.ContainsFunc(f.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
+	return f.Node == node || f.Target == node || slices.ContainsFunc(f.Directions, func(c fault.Direction) bool { return c.From == node || c.To == node })
 }
 
 // commonness says of each line of a log how often the log has such lines.

@@ -39,8 +39,8 @@ type Record struct {
 	// Unread counts lines that are not the protocol's, and what did not fit into the limits; FirstUnread is the first.
 	Unread      uint64 `json:"unread,omitempty"`
 	FirstUnread string `json:"first_unread,omitempty"`
-	// Cut counts lines that ended in the middle of a JSON object, because their program or the run did.
-	Cut uint64 `json:"cut,omitempty"`
+	// Truncated counts lines that ended in the middle of a JSON object, because their program or the run did.
+	Truncated uint64 `json:"cut,omitempty"`
 }
 
 // Types of assertions, as the protocol calls them.

@@ -382,7 +382,7 @@ func (s *sim) restart(n *simNode) {
 
 func (s *sim) faults() {
 	for _, a := range s.plan.Step(s.source, &fault.Moment{NowNs: s.nowNs}) {
-		s.logf("%s %s for %d ms (shape %d)", a.Kind, a.Target, a.DurationNs/ms, len(a.Cuts))
+		s.logf("%s %s for %d ms (shape %d)", a.Kind, a.Target, a.DurationNs/ms, len(a.Directions))
 		switch a.Kind {
 		case fault.Crash:
 			s.kill(s.nodes[a.Node])

@@ -97,7 +97,7 @@ func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlag
 	t, err := sweepOnce(a, c, f, own, p, s, show, left)
 	for _, name := range []string{worksAgain, runAgain} {
 		var violated *sweeping.ErrViolated
-		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Violates(name) {
+		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Of(name) {
 			show.Note("note: the property " + strconv.Quote(name) + " that sweep adds does not hold without faults, and is left out")
 			left = append(left, name)
 			t, err = sweepOnce(a, c, f, own, p, s, show, left)

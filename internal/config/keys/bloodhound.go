@@ -50,7 +50,7 @@ var Compose = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "models", Shape: anyShape, Refused: noModels},
 }}
 
-var simulation = sectionOf(
+var simulation = of(
 	field{Name: "max_time", Shape: aPositive, Says: "Maximum virtual time of a run.", Default: "60s"},
 	field{Name: "time_step", Shape: aPositive, Says: "Interval at which faults with a probability are drawn, for each node or link.", Default: "10ms"},
 	field{Name: "seeds", Shape: wholeFrom(1), Says: "Number of runs of a campaign, each with a tape of its own.", Default: "1000"},
@@ -64,20 +64,20 @@ var simulation = sectionOf(
 		Says: "Probability, per epoch of its own system calls, that a thread loses its priority at one of them.", Default: "0.05"},
 	field{Name: "cpus", Shape: shape{Kind: schema.Whole, Min: 1, Max: 32},
 		Says: "Number of CPUs that programs see. One thread of the world runs at a time, however many there are.", Default: "1, or 4 with `switches.blocks`"},
-	field{Name: "switches", Shape: sectionOf(
+	field{Name: "switches", Shape: of(
 		field{Name: "blocks", Shape: shape{Kind: schema.Whole, Min: 0, Max: 4096},
 			Says: "Number of blocks of the programs under test that are watched at a time. A thread may be switched at them, in " +
 				"the midst of its own code. 0 is none: threads are switched at system calls.", Default: "0"},
 		field{Name: "rate", Shape: aRate, Says: "Probability that a thread is switched when it comes to a watched block; half of " +
 			"it, twice or eight times of it in sets of different sizes.", Default: "0.04"},
 	), Says: "Switches of threads between two system calls (docs/reference/exploration.md)."},
-	field{Name: "cost", Shape: sectionOf(
+	field{Name: "cost", Shape: of(
 		field{Name: "call_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per system call.", Default: "1000"},
 		field{Name: "clock_read_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per clock read.", Default: "50"},
 		field{Name: "sync_ns", Shape: wholeFrom(0), Says: "Virtual nanoseconds per fsync, fdatasync, sync or msync.",
 			Default: "1000000 with power loss faults, else 0"},
 	), Says: "Virtual time that operations cost. Computation between system calls costs none."},
-	field{Name: "limits", Shape: sectionOf(
+	field{Name: "limits", Shape: of(
 		field{Name: "events", Shape: wholeFrom(1), Says: "Maximum number of system calls of a run.", Default: "50000000"},
 		field{Name: "wall_time", Shape: aPositive, Says: "Maximum real time of a run. A run that reaches it is not reproducible.", Default: "10m"},
 		field{Name: "threads", Shape: shape{Kind: schema.Whole, Min: 1, Max: 1e6},
@@ -93,7 +93,7 @@ var simulation = sectionOf(
 	), Says: "Limits of a run, so that it never hangs. A run that ends at one is `unknown`, unless the key says otherwise."},
 )
 
-var exploration = sectionOf(
+var exploration = of(
 	field{Name: "strategy", Shape: shape{Kind: schema.Word, Words: search.Names, Open: true},
 		Says: "Search strategy (docs/reference/exploration.md), which may be followed by a guide and words " +
 			"(docs/reference/guides.md), such as `coverage-guided:state`.", Default: search.Default},
@@ -111,13 +111,13 @@ var exploration = sectionOf(
 	field{Name: "length", Shape: shape{Kind: schema.Word, Words: Lengths},
 		Says: "`swarm`: `vary` also plays short runs, in which clients do less and faults end sooner, where these can be judged; " +
 			"`full` gives all runs their full length (docs/reference/exploration.md#lengths-of-runs).", Default: "vary"},
-	field{Name: "snapshots", Shape: sectionOf(
+	field{Name: "snapshots", Shape: of(
 		field{Name: "max", Shape: wholeFrom(0), Says: "Maximum number of snapshots of a worker. 0: all runs begin at their boot.", Default: "24"},
 		field{Name: "memory_bytes", Shape: wholeFrom(0),
 			Says:    "Maximum memory that the snapshots of a worker have together. 0: all runs begin at their boot.",
 			Default: "a quarter of the host's memory, divided by the number of workers"},
 	), Says: "Bounds of snapshots (docs/reference/exploration.md). The least useful one is dropped first."},
-	field{Name: "guide", Shape: sectionOf(mappingKeys("")...),
+	field{Name: "guide", Shape: of(mappingKeys("")...),
 		Says: "Model in which runs are followed, to lead a search. It promises nothing: a run that leaves it is no violation " +
 			"(docs/reference/guides.md#programs)."},
 	field{Name: "corpus", Shape: aText, Says: "`coverage-guided`: start with the corpus in this folder."},
@@ -127,7 +127,7 @@ var exploration = sectionOf(
 		Says: "`coverage-guided`: prefer to mutate runs that came close to a violation. With both keys, the search alternates, as with neither."},
 )
 
-var output = sectionOf(
+var output = of(
 	field{Name: "dir", Shape: aText, Says: "Folder for the files below.", Default: ".bloodhound"},
 	field{Name: "save_violation_traces", Shape: aFlag, Says: "Writes the trace of each failure.", Default: "false"},
 	field{Name: "save_interesting_seeds", Shape: aFlag, Says: "Writes the seeds of failures.", Default: "false"},
@@ -136,7 +136,7 @@ var output = sectionOf(
 		Says: "Measures coverage, as `coverage.enabled`, and writes it in this format.", Default: "html"},
 )
 
-var coverage = sectionOf(
+var coverage = of(
 	field{Name: "enabled", Shape: aFlag, Says: "Measures which blocks of programs are executed, and writes a report.",
 		Default: "true if `output.coverage_format` or another key here is set"},
 	field{Name: "binaries", Shape: texts,
@@ -149,7 +149,7 @@ var traceLevel = shape{Kind: schema.Word, Words: []string{"off", "error", "warn"
 	Spellings: map[string]string{"none": "off", "quiet": "off", "minimal": "warn", "warning": "warn", "normal": "info",
 		"verbose": "debug", "full": "trace", "all": "trace"}}
 
-var debug = sectionOf(
+var debug = of(
 	field{Name: "trace_level", Shape: traceLevel,
 		Says: "Level of written traces. `off`: nothing. `error`: crashes. `warn`: also faults and ends of processes. `info`: also " +
 			"network, disk and processes. `debug` and `trace`: all events. Other spellings: `none` and `quiet` for `off`, " +

@@ -5,7 +5,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-var faults = sectionOf(
+var faults = of(
 	field{Name: "enabled", Shape: aFlag, Says: "`false`: injects no faults.", Default: "true"},
 	field{Name: "mode", Shape: oneOf("calm", "moderate", "chaos", "harsh"),
 		Says: "Preset of faults (docs/reference/faults.md). Other keys of `faults` take precedence."},
@@ -20,7 +20,7 @@ var faults = sectionOf(
 	field{Name: "require_observed", Shape: anyOf(aFlag, listOf(oneOf(FaultKinds...))),
 		Says: "Kinds of faults that a program must observe at least once, else the campaign is `unknown`. `true`: all kinds, also " +
 			"those of a preset. Other kinds with a key of their own must be delivered.", Default: "none"},
-	field{Name: "network", Shape: sectionOf(
+	field{Name: "network", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},
 		field{Name: "drop_rate", Shape: aRate, Says: "Rate of lost packets: TCP retransmits them, UDP datagrams are lost."},
 		field{Name: "delay_rate", Shape: aRate, Says: "Rate of delayed packets.", Default: "1 with `delay_ms`"},
@@ -52,7 +52,7 @@ var faults = sectionOf(
 		field{Name: "corrupt_rate", Shape: aRate, Says: "Rate of packets with a flipped bit. TCP detects it and drops the packet; a datagram arrives with it."},
 		field{Name: "corruption_rate", SpellingOf: "corrupt_rate", Shape: aRate},
 	), Says: "Network faults. Rates are per packet, probabilities per node or link and `time_step`."},
-	field{Name: "disk", Shape: sectionOf(
+	field{Name: "disk", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},
 		field{Name: "profile", Shape: oneOf("ext4-ordered", "posix-minimal"),
 			Says: "Guarantees of the disk for unsynchronized writes at a power loss (docs/reference/faults.md).", Default: "ext4-ordered"},
@@ -79,7 +79,7 @@ var faults = sectionOf(
 		field{Name: "slow_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[500, 5000]"},
 		field{Name: "slow_ms", Shape: aSpan, Says: "Additional time of each read, write and fsync.", Default: "[5, 100]"},
 	), Says: "Disk faults. Rates are per call, probabilities per server and `time_step`."},
-	field{Name: "process", Shape: sectionOf(
+	field{Name: "process", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},
 		field{Name: "crash_probability", Shape: aRate,
 			Says: "Probability per server and `time_step` of a crash: SIGKILL to all processes of the node, then a restart."},
@@ -106,7 +106,7 @@ var faults = sectionOf(
 			Says: "Probability per server and `time_step` that its processes are at their limit of open files (EMFILE) for a while."},
 		field{Name: "fd_limit_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[100, 2000]"},
 	), Says: "Probabilities are per server and `time_step`."},
-	field{Name: "clock", Shape: sectionOf(
+	field{Name: "clock", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},
 		field{Name: "skew_probability", Shape: aRate,
 			Says: "Probability per server and `time_step` that the node's date is wrong for a while. For a constant offset or drift, see `clock` of a node."},
@@ -121,7 +121,7 @@ var faults = sectionOf(
 			Says: "Deviation of the rate in parts per million, faster or slower; at most 500000.", Default: "[1000, 100000]"},
 		field{Name: "drift_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 10000]"},
 	), Says: "Probabilities are per server and `time_step`."},
-	field{Name: "rules", Shape: listOf(anyOf(aText, sectionOf(
+	field{Name: "rules", Shape: listOf(anyOf(aText, of(
 		field{Name: "kind", Shape: oneOf(FaultKinds...), Says: "Kind of fault. A rule replaces the faults of its kind in `mode`."},
 		field{Name: "rate", Shape: aRate, Says: "Rate per packet or call, or probability per target and `time_step`, depending on the kind."},
 		field{Name: "probability", SpellingOf: "rate", Equal: true, Shape: aRate},
@@ -163,7 +163,7 @@ var faults = sectionOf(
 		field{Name: "while", Shape: aText, Says: "Only nodes with this role (`roles`)."},
 		field{Name: "when", Shape: aText, Verbatim: true, Says: "Only while this condition is true (docs/reference/faults.md)."},
 	))), Says: "Single faults, as sentences, such as `crash on n1 at fsync while leader max 1`, or as mappings (docs/reference/faults.md)."},
-	field{Name: "roles", Shape: namedWith(sectionOf(
+	field{Name: "roles", Shape: namedWith(of(
 		field{Name: "log", Shape: shape{Kind: schema.Pattern}, Verbatim: true, Says: "Log line from which on the node has the role."},
 		field{Name: "until", Shape: shape{Kind: schema.Pattern}, Verbatim: true,
 			Says: "Log line at which the role ends. It also ends when the programs of the node end, and without this key at a line of another role."},
@@ -171,7 +171,7 @@ var faults = sectionOf(
 			Says: "Program that runs on the checker node, with `{node}` for the name of the node. Exit code 0: the node has the role."},
 		field{Name: "endpoint", Shape: aText, Says: "URL to ask instead, `http://...` or `redis://...` with `{node}`."},
 		field{Name: "command", Shape: command, Says: "redis: command to send.", Default: "PING"},
-		field{Name: "expect", Shape: anyOf(aText, sectionOf(
+		field{Name: "expect", Shape: anyOf(aText, of(
 			field{Name: "status", Shape: shape{Kind: schema.Whole, Min: 100, Max: 599}, Says: "http: expected status.", Default: "200"},
 			field{Name: "body", Shape: aText, Says: "http: expected body, without white space at both ends."},
 		)), Says: "redis: reply of a node that has the role. http: a mapping."},
@@ -181,7 +181,7 @@ var faults = sectionOf(
 		Says: "Evidence, by kind of fault, that programs handled it. A campaign that observes the kind but never this evidence is `unknown`."},
 )
 
-var handlingKeys = sectionOf(
+var handlingKeys = of(
 	field{Name: "log", Shape: aText, Says: "Name of a log pattern."},
 	field{Name: "assertion", Shape: aText, Says: "Message of a sometimes or reachable assertion."},
 )

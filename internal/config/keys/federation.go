@@ -10,16 +10,16 @@ var Federation = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "listen", Shape: aText, Says: "Host and port at which it answers peers."},
 	{Name: "log", Shape: aText, Says: "File of the signed log of all that it has answered.", Default: "verdicts.log"},
 	{Name: "received", Shape: aText, Says: "File of what peers have signed for this domain.", Default: "received.log"},
-	{Name: "router", Shape: sectionOf(
-		field{Name: "bird", Shape: sectionOf(
+	{Name: "router", Shape: of(
+		field{Name: "bird", Shape: of(
 			field{Name: "pid_file", Shape: aText, Says: "File with the number of BIRD's process (its option -P)."},
 			field{Name: "control", Shape: aText, Says: "BIRD's control socket (its option -s)."},
 		), Says: "A running BIRD 2."},
-		field{Name: "service", Shape: sectionOf(
+		field{Name: "service", Shape: of(
 			field{Name: "socket", Shape: aText, Says: "Socket at which the program listens: its `BLOODHOUND_LIVE_SOCKET`."},
 		), Says: "A running program in Go that offers a `live.Router`."},
 	), Says: "The router of which copies are made."},
-	{Name: "peers", Shape: namedWith(sectionOf(
+	{Name: "peers", Shape: namedWith(of(
 		field{Name: "key", Shape: aText, Says: "Public key, which `bloodhound live federate key` prints on the peer's side."},
 		field{Name: "address", Shape: aText, Says: "Host and port at which the peer answers."},
 		field{Name: "session", Shape: aText, Says: "Address of the peer's end of the BGP session with this router.",

@@ -6,7 +6,7 @@ import "github.com/bloodhound-dst/bloodhound/internal/config/schema"
 var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "store", Shape: aText, Says: "Store for findings and effort (docs/reference/store.md).", Default: "findings are printed, and not stored"},
 	{Name: "checkpoint_every", Shape: aPositive, Says: "Time from one checkpoint of a handler to the next.", Default: "60s"},
-	{Name: "budget", Shape: sectionOf(
+	{Name: "budget", Shape: of(
 		field{Name: "explore", Shape: aPositive, Says: "Maximum time that one checkpoint is explored.", Default: "20s"},
 		field{Name: "paths", Shape: wholeFrom(1), Says: "Maximum number of paths of one checkpoint.", Default: "10000"},
 		field{Name: "path_time", Shape: aPositive, Says: "Maximum time of one path.", Default: "2s"},
@@ -21,12 +21,12 @@ var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 			Says:    "Folder of an existing control group (cgroups(7)), which copies and solver join.",
 			Default: "none; copies and solver run when a CPU has nothing else to do (SCHED_IDLE), and wait so that they use no more than `cpus`"},
 	), Says: "Bounds of what exploring costs the machine."},
-	{Name: "nodes", Shape: namedWith(sectionOf(
+	{Name: "nodes", Shape: namedWith(of(
 		field{Name: "socket", Shape: aText, Says: "Socket at which the process listens: its `BLOODHOUND_LIVE_SOCKET`."},
 		field{Name: "restore", Shape: command,
 			Says: "Command that starts the program in another process, which takes a snapshot of the state of the one at `socket` " +
 				"and is explored in its place. The program gives and takes snapshots.", Default: "none; copies are made of the process itself"},
-		field{Name: "bird", Shape: sectionOf(
+		field{Name: "bird", Shape: of(
 			field{Name: "control", Shape: aText, Says: "BIRD's control socket (its option -s), at which copies are asked for routes."},
 			field{Name: "pid_file", Shape: aText, Says: "File with the number of BIRD's process (its option -P).",
 				Default: "the process that listens at `control`"},

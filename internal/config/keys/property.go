@@ -9,7 +9,7 @@ import (
 var exitCode = shape{Kind: schema.Whole, Min: 1, Max: 255}
 
 // allowance is a way in which a program may end by itself.
-var allowance = sectionOf(
+var allowance = of(
 	field{Name: "exit", Shape: anyOf(exitCode, listOf(exitCode)),
 		Says: "Exit codes. A program that a signal has ended has 128 and the number of the signal.", Default: "any, with `panic`"},
 	field{Name: "panic", Shape: aPattern, Verbatim: true,
@@ -21,7 +21,7 @@ var allowance = sectionOf(
 
 var allowances = anyOf(allowance, listOf(allowance))
 
-var property = sectionOf(
+var property = of(
 	field{Name: "name", Shape: aText, Says: "Unique name of the property in reports."},
 	field{Name: "kind", Shape: oneOf("safety", "liveness", "invariant", "progress", "recovery"),
 		Says: "safety, invariant: the property always holds. An expression of kind invariant is evaluated at every event. " +
@@ -32,7 +32,7 @@ var property = sectionOf(
 			"without `kind` and `check`: ways in which a program of any node may end by design, as `allow` of a node."},
 	field{Name: "timeout", Shape: aPositive, Says: "liveness, recovery: maximum time after the start and after each heal.", Default: "30s"},
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
-	field{Name: "check", Shape: sectionOf(append([]field{
+	field{Name: "check", Shape: of(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
 		field{Name: "operations", Shape: texts,
 			Says: "linearizability, monotonic: operations to judge. linearizability: operations without a model are then assumed " +
@@ -48,7 +48,7 @@ var property = sectionOf(
 		field{Name: "command", Shape: command, Says: "redis, agreement with redis: command to send.", Default: "redis: PING"},
 		field{Name: "query", Shape: aText, Says: "sql, agreement with sql: statement to run."},
 		field{Name: "body", Shape: aText, Says: "http, agreement with http: body to send by POST.", Default: "none, by GET"},
-		field{Name: "expect", Shape: anyOf(aText, sectionOf(
+		field{Name: "expect", Shape: anyOf(aText, of(
 			field{Name: "status", Shape: shape{Kind: schema.Whole, Min: 100, Max: 599}, Says: "http: expected status.", Default: "200"},
 			field{Name: "body", Shape: aText, Says: "http: expected body, without white space at both ends."},
 		)), Says: "redis: expected reply. sql: expected rows, with `|` between columns. http, agreement with http: a mapping.", Default: "PONG for PING"},
@@ -81,7 +81,7 @@ var property = sectionOf(
 			Says: "recovery: number of keys to try after the last heal, drawn from all used keys. linearizability, monotonic, " +
 				"durability: a list of the keys to judge; all of them must be judgeable. `*` and `?` are wildcards. A leading `!` excludes.",
 			Default: "recovery: 10; else all that can be judged"},
-		field{Name: "jobs", Shape: sectionOf(
+		field{Name: "jobs", Shape: of(
 			field{Name: "start", Shape: aPattern, Verbatim: true,
 				Says: "Line or event at which a job starts. The first group of the pattern is the id of the job. Without a group there is one job."},
 			field{Name: "done", Shape: aPattern, Verbatim: true, Says: "Line or event at which a job succeeds."},
@@ -91,7 +91,7 @@ var property = sectionOf(
 		field{Name: "left_out", Shape: shape{Kind: schema.Number, Max: 1},
 			Says: "model: maximum share of events that are ignored or not modelled. Beyond it, the verdict is unknown.", Default: "0.05"},
 		field{Name: "rules", Shape: textOrAll, Says: "alerts: files of Prometheus rules, relative to the folder of this file."},
-		field{Name: "scrape", Shape: listOf(sectionOf(
+		field{Name: "scrape", Shape: listOf(of(
 			field{Name: "job", Shape: aText, Says: "Label `job` of the metrics."},
 			field{Name: "endpoint", Shape: aText, Says: "URL of the metrics, such as `http://{node}:8080/metrics`. `{node}` stands for each of the nodes."},
 			field{Name: "nodes", Shape: texts, Says: "Nodes to scrape.", Default: "all servers that no other node waits for to complete"},
@@ -117,7 +117,7 @@ func mappingKeys(about string) []field {
 		field{Name: "view", Shape: aText, Says: says("operator of the specification without arguments. A search compares its values instead of whole states."),
 			Default: "the whole state"},
 		field{Name: "lines", Shape: aPattern, Verbatim: true, Says: says("lines of the servers' logs that are events."), Default: "all"},
-		field{Name: "events", Shape: listOf(sectionOf(
+		field{Name: "events", Shape: listOf(of(
 			field{Name: "log", Shape: aPattern, Verbatim: true, Says: "Matches lines of logs. Arguments refer to its named groups, which are texts."},
 			field{Name: "sdk", Shape: aPattern, Verbatim: true,
 				Says: "Matches events that servers report by an Antithesis SDK: the name of the event, a blank and its details."},
@@ -137,7 +137,7 @@ func mappingKeys(about string) []field {
 			field{Name: "optional", Shape: aFlag,
 				Says: "`true`: the rule need not match anything. Otherwise a campaign in which it matches nothing is `unknown`, " +
 					"unless it is about crashes or restarts.", Default: "false"},
-			field{Name: "shows", Shape: listOf(sectionOf(
+			field{Name: "shows", Shape: listOf(of(
 				field{Name: "operator", Shape: aText, Says: "Operator of the specification."},
 				field{Name: "args", Shape: listOf(aText), Verbatim: true, Says: "Arguments of the operator."},
 				field{Name: "is", Shape: aText, Verbatim: true, Says: "Expected value of the operator."},

@@ -12,7 +12,7 @@ var (
 )
 
 // ulimit is one limit of a node.
-var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, sectionOf(
+var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, of(
 	field{Name: "soft", Shape: shape{Kind: schema.Whole, Min: -1}, Says: "Limit in force."},
 	field{Name: "hard", Shape: shape{Kind: schema.Whole, Min: -1}, Says: "Maximum to which a process may raise the soft limit."},
 ))
@@ -25,7 +25,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 			"same release or with a later one, as in a rolling upgrade. The engine container does not have this key."},
 	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also bring an older release than the one before.", Default: "false"},
 	{Name: "entrypoint", Shape: command, Says: "Words in front of `command`."},
-	{Name: "build", Shape: anyOf(aText, texts, sectionOf(
+	{Name: "build", Shape: anyOf(aText, texts, of(
 		field{Name: "command", Shape: command, Says: "Build program and its arguments."},
 		field{Name: "dir", Shape: aText, Says: "Working directory of the build.", Default: "the project folder"},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to those of the user."},
@@ -39,7 +39,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		"project folder and nothing else of the host, for static programs) or a folder.", Default: "host"},
 	{Name: "role", Shape: oneOf("server", "client"),
 		Says: "`client`: no process, disk or clock fault is injected. Faults of its links are.", Default: "server"},
-	{Name: "clock", Shape: sectionOf(
+	{Name: "clock", Shape: of(
 		field{Name: "offset", Shape: shape{Kind: schema.Signed}, Says: "Time by which the node's clock is ahead.", Default: "0s"},
 		field{Name: "drift_ppm", Shape: shape{Kind: schema.Number, Min: -100_000, Max: 100_000},
 			Says: "Rate by which the node's clock is fast, in parts per million.", Default: "0"},
@@ -47,25 +47,25 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "environment", Shape: shape{Kind: schema.Variables},
 		Says: "Environment variables. A name without a value takes the value of Bloodhound's environment. Every node has `PATH`, " +
 			"`HOME` and `HOSTNAME`, and no other variable of the host."},
-	{Name: "env_file", Shape: anyOf(aText, listOf(anyOf(aText, sectionOf(
+	{Name: "env_file", Shape: anyOf(aText, listOf(anyOf(aText, of(
 		field{Name: "path", Shape: aText, Says: "Path of the file."},
 		field{Name: "required", Shape: aFlag, Says: "Whether the file must exist.", Default: "true"},
 		field{Name: "format", Shape: oneOf("raw"), Says: "`raw`: values are literal."},
 	)))), Says: "Files of variables. `environment` takes precedence."},
 	{Name: "working_dir", Shape: aText, Says: "Working directory of the command. It is created if the image does not have it.",
 		Default: "the project folder; `/` with an image or a `root` folder"},
-	{Name: "volumes", Shape: listOf(anyOf(aText, sectionOf(
+	{Name: "volumes", Shape: listOf(anyOf(aText, of(
 		field{Name: "type", Shape: oneOf("bind", "volume", "tmpfs"), Says: "Type of the mount."},
 		field{Name: "source", Shape: aText, Says: "Path on the host, or name of a volume."},
 		field{Name: "target", Shape: aText, Says: "Path in the node."},
 		field{Name: "read_only", Shape: aFlag, Says: "Mounts read-only.", Default: "false"},
 		field{Name: "bind", Shape: anyShape, Idle: "a bind mount is private: its writes stay in the world"},
-		field{Name: "volume", Shape: sectionOf(
+		field{Name: "volume", Shape: of(
 			field{Name: "nocopy", Shape: aFlag, Says: "`true`: the volume starts empty, without the image's files at that path.", Default: "false"},
 			field{Name: "subpath", Shape: aText, Refused: "give the subfolder a volume of its own"},
 			field{Name: "labels", Shape: anyShape, Idle: forPeople},
 		), Says: "Options of a volume."},
-		field{Name: "tmpfs", Shape: sectionOf(
+		field{Name: "tmpfs", Shape: of(
 			field{Name: "size", Shape: shape{Kind: schema.Size, Min: 1}, Says: "Size of the tmpfs.", Default: "no limit"},
 			field{Name: "mode", Shape: aText, Says: "Permissions of its root folder, such as 0o1770.", Default: "0o1777"},
 		), Says: "Options of a tmpfs."},
@@ -75,13 +75,13 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		"path. A bind mount starts with the files of the host, which stay unmodified. Services of Compose files share volumes and " +
 		"bind mounts of the same source (docs/reference/compose.md). Volumes of `nodes:` are private to their node."},
 	{Name: "tmpfs", Shape: textOrAll, Says: "Empty folders in memory, with options: `/tmp:size=64m,mode=1770,uid=1000`. A power loss empties them."},
-	{Name: "depends_on", Shape: anyOf(texts, namedWith(sectionOf(
+	{Name: "depends_on", Shape: anyOf(texts, namedWith(of(
 		field{Name: "condition", Shape: oneOf("service_started", "service_healthy", "service_completed_successfully"),
 			Says: "State that the other node must reach.", Default: "service_started"},
 		field{Name: "required", Shape: aFlag, Says: "Whether the other node must exist.", Default: "true"},
 		field{Name: "restart", Shape: aFlag, Idle: "a world restarts no node by hand"},
 	))), Says: "Nodes that start before this one."},
-	{Name: "healthcheck", Shape: sectionOf(
+	{Name: "healthcheck", Shape: of(
 		field{Name: "test", Shape: command, Says: "`[CMD, program, ...]`, `[CMD-SHELL, line]`, `[NONE]`, or text for a shell."},
 		field{Name: "interval", Shape: aPositive, Says: "Interval of the check.", Default: "30s"},
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of one check.", Default: "30s"},
@@ -109,7 +109,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		Default: "that of the image, else SIGTERM"},
 	{Name: "stop_grace_period", Shape: aDuration,
 		Says: "Time between the stop signal of the fault `restart` and SIGKILL to all processes of the node.", Default: "10s"},
-	{Name: "ports", Shape: listOf(anyOf(aText, sectionOf(
+	{Name: "ports", Shape: listOf(anyOf(aText, of(
 		field{Name: "target", Shape: aText, Says: "Port of the node."},
 		field{Name: "published", Shape: aText, Says: "Port of the host."},
 		field{Name: "host_ip", Shape: aText, Idle: "the host cannot connect to a world"},
@@ -213,7 +213,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "gpus", Shape: anyShape, Refused: noDevices},
 	{Name: "models", Shape: anyShape, Refused: noModels},
 	{Name: "pre_start", Shape: anyShape, Refused: "make it a service that this one waits for with `service_completed_successfully`"},
-	{Name: "post_start", Shape: listOf(sectionOf(
+	{Name: "post_start", Shape: listOf(of(
 		field{Name: "command", Shape: command, Says: "Program and its arguments."},
 		field{Name: "user", Shape: aText, Says: "User and group of the command.", Default: "that of the node"},
 		field{Name: "working_dir", Shape: aText, Says: "Working directory of the command.", Default: "that of the node"},
@@ -247,7 +247,7 @@ var networkTable = shape{Kind: schema.Dictionary, Names: NodeName, Empty: true, 
 		{Name: "driver", Shape: aText, Idle: noDriver},
 		{Name: "options", Shape: anyShape, Idle: noDriver},
 	}}, Says: "Address management."},
-	{Name: "external", Shape: anyOf(aFlag, sectionOf(field{Name: "name", Shape: aText, Says: "Full name of the network."})),
+	{Name: "external", Shape: anyOf(aFlag, of(field{Name: "name", Shape: aText, Says: "Full name of the network."})),
 		Says: "In Compose, a network that exists already. A world creates one of that name."},
 	{Name: "driver", Shape: aText, Idle: noDriver},
 	{Name: "driver_opts", Shape: anyShape, Idle: noDriver},

@@ -13,21 +13,21 @@ var linkFields = []field{
 	{Name: "bandwidth_bytes", Shape: aWhole, Says: "Bandwidth in bytes per second; 0 is unlimited.", Default: "0"},
 }
 
-var network = sectionOf(linkFields...)
+var network = of(linkFields...)
 
-var link = sectionOf(append([]field{
+var link = of(append([]field{
 	{Name: "between", Shape: texts, Says: "The two nodes."},
 	{Name: "one_way", Shape: aFlag, Says: "Applies only from the first node to the second.", Default: "false"},
 }, linkFields...)...)
 
-var WorkloadKeys = sectionOf(
+var WorkloadKeys = of(
 	field{Name: "name", Shape: aText, Says: "Name of the workload in reports.", Default: "the name of the driver"},
 	field{Name: "driver", Shape: oneOf(Drivers...),
 		Says: "`http`, `redis`, `sql` and `etcd` are built in. `command` is a program that reports its operations. `composer` " +
 			"runs an Antithesis test template."},
 	field{Name: "node", Shape: aText, Says: "Client node that runs the driver.", Default: "a new node `load`"},
 	field{Name: "command", Shape: command, Says: "command: the program and its arguments. The key may also stand under `config`."},
-	field{Name: "config", Shape: sectionOf(
+	field{Name: "config", Shape: of(
 		field{Name: "target", Shape: textOrAll,
 			Says: "http, etcd: URL of the server, or a list. sql: `postgres://user:password@host:port/name` or `mysql://`."},
 		field{Name: "master", Shape: aText, Says: "redis: URL of the server, `redis://host:port`."},
@@ -54,7 +54,7 @@ var WorkloadKeys = sectionOf(
 		field{Name: "max_operations", Shape: wholeFrom(1), Says: "Maximum number of operations.", Default: "no limit"},
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of an operation.", Default: "1s"},
 		field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
-		field{Name: "operations", Shape: listOf(sectionOf(
+		field{Name: "operations", Shape: listOf(of(
 			field{Name: "type", Shape: shape{Kind: schema.Word, Open: true,
 				Words: []string{"put", "get", "delete", "SET", "GET", "INCR", "DEL", "cas", "txn", "range_put", "lease_put",
 					"compact"}}, Says: "http: put, get, delete; redis: SET, GET, INCR, DEL; sql: put, get, delete, cas, txn; " +
@@ -73,7 +73,7 @@ var WorkloadKeys = sectionOf(
 		field{Name: "schedule", Shape: aText,
 			Says: "http, redis, sql, etcd: file of operations, each with its time and its client, in the place of `qps`, " +
 				"`clients` and `operations` (docs/reference/import.md)."},
-		field{Name: "dictionary", Shape: sectionOf(
+		field{Name: "dictionary", Shape: of(
 			field{Name: "probability", Shape: aRate,
 				Says: "Probability that a key, or the text after the unique part of a value, is from the dictionary.", Default: "0.05"},
 			field{Name: "file", Shape: aText, Says: "File with additional entries, one per line: text, or a JSON string such as " +
@@ -82,7 +82,7 @@ var WorkloadKeys = sectionOf(
 		), Says: "Special keys and values: `~tmp`, texts near path limits, look-alike Unicode, very long texts. Each tape picks a " +
 			"few. Without this key there are none."},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "command, composer: environment variables of the program or the commands."},
-		field{Name: "options", Shape: sectionOf(
+		field{Name: "options", Shape: of(
 			field{Name: "spread", Shape: oneOf("first", "round-robin", "client", "hash", "failover"),
 				Says: "How an operation picks one of several servers.", Default: "http, etcd: round-robin, redis, sql: first"},
 			field{Name: "fail_status", Shape: aText, Says: "http: statuses that prove that the operation had no effect, such as `409, 503`."},

@@ -222,7 +222,7 @@ func (w *World) ordered(n *node, o *hand.Order) int64 {
 }
 
 // ends are the nodes at the ends of a direction whose networks are theirs, or none if both have one network.
-func (w *World) ends(c fault.Cut) (from, to *node, ok bool) {
+func (w *World) ends(c fault.Direction) (from, to *node, ok bool) {
 	from, to = w.named(c.From).lender(), w.named(c.To).lender()
 	return from, to, from != to
 }
@@ -236,7 +236,7 @@ func (a actuator) undo(n *node, key string, order *hand.Order) {
 }
 
 // Block loses what comes from a node at the other end, where no program notices that it was sent.
-func (a actuator) Block(c fault.Cut, id int) {
+func (a actuator) Block(c fault.Direction, id int) {
 	from, to, ok := a.ends(c)
 	if !ok {
 		return
@@ -249,7 +249,7 @@ func (a actuator) Block(c fault.Cut, id int) {
 	}
 }
 
-func (a actuator) Slow(c fault.Cut, on *fault.Action) {
+func (a actuator) Slow(c fault.Direction, on *fault.Action) {
 	from, to, ok := a.ends(c)
 	if !ok {
 		return
@@ -264,7 +264,7 @@ func (a actuator) Slow(c fault.Cut, on *fault.Action) {
 	}
 }
 
-func (a actuator) Reset(c fault.Cut, _ *fault.Action) int {
+func (a actuator) Reset(c fault.Direction, _ *fault.Action) int {
 	from, to, ok := a.ends(c)
 	if !ok {
 		return 0

@@ -140,21 +140,21 @@ func (a actuator) Restarts(node, id int) {
 	linux.Restarts(a.k(), kernel.NodeID(node), net.FaultRef{Kind: fault.OOM, ID: id})
 }
 
-func (a actuator) Block(c fault.Cut, id int) {
+func (a actuator) Block(c fault.Direction, id int) {
 	a.k().Net.SetBlocked(a.nodeID(c.From), a.nodeID(c.To), id != 0, id)
 }
 
-func (a actuator) Clog(c fault.Cut, id int) {
+func (a actuator) Clog(c fault.Direction, id int) {
 	a.k().Net.SetClog(linux.NetEnv(a.k()), a.nodeID(c.From), a.nodeID(c.To), id)
 }
 
-func (a actuator) Slow(c fault.Cut, on *fault.Action) {
+func (a actuator) Slow(c fault.Direction, on *fault.Action) {
 	a.k().Net.SetSlow(linux.NetEnv(a.k()), a.nodeID(c.From), a.nodeID(c.To),
 		net.Slow{LatencyNs: on.Slow.LatencyNs, JitterNs: on.Slow.JitterNs, Bandwidth: on.Slow.Bandwidth,
 			FaultID: on.ID, SinceNs: on.StartNs})
 }
 
-func (a actuator) Reset(c fault.Cut, by *fault.Action) int {
+func (a actuator) Reset(c fault.Direction, by *fault.Action) int {
 	return a.k().Net.Reset(linux.NetEnv(a.k()), a.nodeID(c.From), a.nodeID(c.To), refTo(by))
 }
 

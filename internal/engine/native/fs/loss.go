@@ -341,7 +341,7 @@ func (l *losing) size() (size, durable, written int64) {
 	old := make([]ended, len(l.u.Sizes))
 	sizes := make([]int64, len(old)+1)
 	for i, o := range l.u.Sizes {
-		old[i], sizes[i] = ended{seq: o.Until, cut: o.Cut}, o.Size
+		old[i], sizes[i] = ended{seq: o.Until, cut: o.Truncated}, o.Size
 	}
 	sizes[len(old)] = l.in.Size
 	from, to := l.span(old)
@@ -367,7 +367,7 @@ func (l *losing) page(page int64, grown bool, written int64) errno.Errno {
 	old := make([]ended, len(l.u.Pages[page]))
 	gone := flushed(l.u.Pages[page], l.flushed)
 	for i, o := range l.u.Pages[page] {
-		old[i] = ended{o.Until, o.Cut, i >= gone}
+		old[i] = ended{o.Until, o.Truncated, i >= gone}
 	}
 	from, to := l.span(old)
 	if grown && l.s.Journal.Profile == Ext4Ordered {
