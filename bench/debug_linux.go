@@ -43,7 +43,7 @@ func (b *bench) timeline(path string, atNs int64) (*debug.Timeline, error) {
 	if _, err := booted.Advance(engine.Until{TimeNs: atNs}); err != nil {
 		return nil, err
 	}
-	w, err := debug.Of(booted, spec, tape.Tape{Seed: 1}, o)
+	w, err := debug.NewWorld(booted, spec, tape.Tape{Seed: 1}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (b *bench) back(path string) ([]row, error) {
 	if _, err := t.GotoUntil(engine.Until{TimeNs: begin + debugBackNs}); err != nil {
 		return nil, err
 	}
-	forward, end := time.Since(began), t.At()
+	forward, end := time.Since(began), t.Position()
 	var rows []row
 	for _, what := range []string{"a breakpoint", "a watchpoint"} {
 		var took []time.Duration
@@ -139,7 +139,7 @@ func (b *bench) stepsBack(path, function string) (r row, err error) {
 		if err != nil || stop.Kind != debug.ByBreakpoint {
 			return r, fmt.Errorf("%s is never called: %+v, %w", function, stop, err)
 		}
-		here := t.At()
+		here := t.Position()
 		for n := range debugSteps {
 			began := time.Now()
 			if _, err := t.StepBack(stop.Thread); err != nil {

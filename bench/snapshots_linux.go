@@ -87,7 +87,7 @@ func (b *bench) depths(path string, switchNs float64) ([]row, error) {
 	if _, err := w.Advance(engine.Until{Ready: true}); err != nil {
 		return nil, err
 	}
-	_, readyNs := w.At()
+	_, readyNs := w.Moment()
 	o := engine.Options{Dir: b.dir, Driver: b.program}
 	var events uint64
 	var endNs int64
@@ -98,7 +98,7 @@ func (b *bench) depths(path string, switchNs float64) ([]row, error) {
 		}
 		defer again.Close()
 		_, err = again.Advance(engine.Until{})
-		events, endNs = again.At()
+		events, endNs = again.Moment()
 		return err
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *bench) depths(path string, switchNs float64) ([]row, error) {
 				return nil, err
 			}
 		}
-		_, now := w.At()
+		_, now := w.Moment()
 		took, err := several(func(seed uint64) error {
 			c, err := w.Fork(spec, tape.Tape{Seed: 1}.Behind(now+1, seed), o)
 			if err != nil {

@@ -94,7 +94,7 @@ func explore(h Handler) *search.Result {
 			shadow.Prepare()
 			most = heap() + heapMax
 		}
-		shadow.Begin(values)
+		shadow.BeginPath(values)
 		failures := runOnce(h.Run)
 		run := search.Run{Path: shadow.End(), Failures: failures}
 		if h.Undo != nil {

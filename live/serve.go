@@ -66,7 +66,7 @@ func Serve(s Service) error {
 		return fmt.Errorf("live: %w", err)
 	}
 	o := &attach.Offer{About: attach.Answer{Handlers: slices.Sorted(maps.Keys(s.Handlers)), Changes: s.Change != nil,
-		Program: program}, Take: s.take, Snapshot: s.snapshot}
+		Program: program}, Take: s.takeCheckpoint, Snapshot: s.snapshot}
 	if restore != "" {
 		return attach.Serve(l, o)
 	}
@@ -99,8 +99,8 @@ func (s *Service) restore(file string) error {
 	return s.Restore(state)
 }
 
-// take makes a checkpoint whose explorers call a handler.
-func (s *Service) take(r attach.Request) (*checkpoint.Checkpoint, error) {
+// takeCheckpoint makes a checkpoint whose explorers call a handler.
+func (s *Service) takeCheckpoint(r attach.Request) (*checkpoint.Checkpoint, error) {
 	handler := s.Handlers[r.Handler]
 	switch {
 	case len(shadow.Packages) == 0:
@@ -121,7 +121,7 @@ func (s *Service) take(r attach.Request) (*checkpoint.Checkpoint, error) {
 		p.Forked = sync.OnceFunc(s.Hold()) // a fork may fail before
 		defer p.Forked()
 	}
-	return checkpoint.Take(p)
+	return checkpoint.Capture(p)
 }
 
 // explore runs a handler in an explorer.
@@ -139,7 +139,7 @@ func (s *Service) explore(handler func(), change, input []byte) []byte {
 		})
 	}
 	if run.Failures == nil {
-		shadow.Begin(values)
+		shadow.BeginPath(values)
 		run.Failures = runOnce(handler)
 		run.Path = shadow.End()
 	}

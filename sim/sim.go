@@ -374,11 +374,11 @@ func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, 
 // play makes a run and judges it.
 func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options) (out *check.Judged, story string, err error) {
 	w := watch(s.Hang, func() { s.hang(t) })
-	defer w.rest()
+	defer w.stopWatching()
 	o.Pulse = &w.Pulse
 	err = errGoexit
 	s.stages.do(func() { // of which a function of the world may end the goroutine
-		before := s.suspects.begin()
+		before := s.suspects.startMark()
 		run, failed := runner.Boot(e, spec, t, o)
 		if failed != nil {
 			err = failed
@@ -390,7 +390,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 		}
 		s.suspects.end(before, spec, t)
 		story = run.World.(inprocess.World).Story()
-		w.rest() // to judge a run takes no step, and has limits of its own
+		w.stopWatching() // to judge a run takes no step, and has limits of its own
 		out = run.Judge()
 		w.wake()
 	})
@@ -504,7 +504,7 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 // diverge looks for the first difference between runs of a tape.
 func (s *simulation) diverge(ctx context.Context, t tape.Tape, runs int) (*inprocess.Divergence, error) {
 	w := watch(s.Hang, func() { s.hang(t) })
-	defer w.rest()
+	defer w.stopWatching()
 	return s.engine.Diverge(s.spec, t, runs, engine.Options{Interrupt: ctx.Done(), Pulse: &w.Pulse})
 }
 

@@ -378,7 +378,7 @@ func TestSlowStepsAreNoHang(t *testing.T) {
 	}
 	hangs := 0
 	w := watch(time.Hour, func() { hangs++ })
-	defer w.rest()
+	defer w.stopWatching()
 	for range 10 * looks {
 		w.look()
 		w.Beat()
@@ -392,7 +392,7 @@ func TestSlowStepsAreNoHang(t *testing.T) {
 	if hangs > 0 {
 		t.Error("a step hangs before its time")
 	}
-	w.rest()
+	w.stopWatching()
 	w.look()
 	w.wake()
 	for range looks {

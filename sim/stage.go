@@ -18,7 +18,7 @@ type stage struct {
 
 // do calls a function on a goroutine of its own, and comes back when it has ended.
 func (s *stages) do(call func()) {
-	g := s.take()
+	g := s.takeStage()
 	g.calls <- call
 	if _, back := <-g.done; back {
 		s.Lock()
@@ -27,7 +27,7 @@ func (s *stages) do(call func()) {
 	}
 }
 
-func (s *stages) take() *stage {
+func (s *stages) takeStage() *stage {
 	s.Lock()
 	defer s.Unlock()
 	if k := len(s.idle) - 1; k >= 0 {

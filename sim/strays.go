@@ -57,8 +57,8 @@ func (s *suspects) add(spec *world.Spec, t tape.Tape) {
 	s.list[first+s.seen%(maxSuspects-first)] = suspect{spec, t}
 }
 
-// begin returns the mark from which on goroutines count for a run. Timers of the run before may have started some since its end.
-func (s *suspects) begin() stray.Mark {
+// startMark returns the mark from which on goroutines count for a run. Timers of the run before may have started some since its end.
+func (s *suspects) startMark() stray.Mark {
 	s.Lock()
 	defer s.Unlock()
 	if s.last == (stray.Mark{}) {
@@ -102,7 +102,7 @@ func (s *simulation) seek(ctx context.Context, budget time.Duration) {
 // watched makes a run again while its goroutines are watched.
 func (s *simulation) watched(x suspect, by func(func()) ([]stray.Group, error)) (found []stray.Group, err error) {
 	w := watch(s.Hang, func() { s.hang(x.tape) })
-	defer w.rest()
+	defer w.stopWatching()
 	s.stages.do(func() {
 		found, err = by(func() {
 			run, failed := runner.Boot(s.quiet, x.spec, x.tape, engine.Options{Pulse: &w.Pulse})

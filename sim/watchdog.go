@@ -49,8 +49,8 @@ func (w *watchdog) look() {
 	w.timer.Reset(w.every)
 }
 
-// rest stops watching, until wake.
-func (w *watchdog) rest() {
+// stopWatching stops watching, until wake.
+func (w *watchdog) stopWatching() {
 	w.Lock()
 	defer w.Unlock()
 	w.off, w.silent = true, 0

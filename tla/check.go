@@ -369,11 +369,11 @@ func (c *checker) constrained(s, next State) (*eval.Formula, error) {
 
 // expand finds the successors of a state.
 func (c *checker) expand() error {
-	if c.from, c.some = c.queue.Take(int(c.at)), false; c.queue.Err() != nil {
+	if c.from, c.some = c.queue.TakeState(int(c.at)), false; c.queue.Err() != nil {
 		return c.broken(c.queue.Err())
 	}
 	if c.graph != nil {
-		c.graph.Begin(c.is, c.from)
+		c.graph.BeginState(c.is, c.from)
 	}
 	err := c.ev.AllSuccessors(c.from, c.successor, c.ends)
 	c.composed()
@@ -485,7 +485,7 @@ func (c *checker) visit(s State, action int) error {
 	}
 	id, isNew := int32(-1), true
 	if c.taken = false; out == nil {
-		if id, isNew, err = c.take(s, action); err != nil {
+		if id, isNew, err = c.numberState(s, action); err != nil {
 			return err
 		}
 		c.taken = isNew
@@ -548,8 +548,8 @@ func (c *checker) keys(ev *eval.Evaluator) func(State) (uint64, error) {
 	return func(s State) (uint64, error) { return value.Hash(s), nil }
 }
 
-// take gives a state its number.
-func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
+// numberState gives a state its number.
+func (c *checker) numberState(s State, action int) (id int32, isNew bool, err error) {
 	fp, err := c.reaching(s, c.key)
 	if err != nil {
 		return 0, false, err
@@ -637,7 +637,7 @@ func (c *checker) trace(id int32) ([]Step, error) {
 func (c *checker) way(id int32) (way []int32, err error) {
 	for id >= 0 {
 		way = append(way, id)
-		if id, err = c.parent.At(int(id)); err != nil {
+		if id, err = c.parent.NumberAt(int(id)); err != nil {
 			return nil, err
 		}
 	}

@@ -204,7 +204,7 @@ func (w *walk) cycles() error {
 	for id, at := range first {
 		s := w.steps[at].State
 		w.ev.TLC.Level = at + 1
-		g.Begin(holds, s)
+		g.BeginState(holds, s)
 		for _, i := range from[id] {
 			g.Edge(holds, s, w.steps[i].State, way[i])
 		}

@@ -19,7 +19,7 @@ const pauseEvery = 1 << 12
 // pause looks at the limits of the check now and then, and panics with ErrStop if one is reached.
 func (c *checker) pause() {
 	if c.paused++; c.paused%pauseEvery == 0 && c.full() {
-		panic(failure.Of(eval.ErrStop))
+		panic(failure.Wrap(eval.ErrStop))
 	}
 }
 

@@ -107,7 +107,7 @@ func (w *validator) all(how Reading) error {
 			}
 			t := w.stack[len(w.stack)-1]
 			w.stack = w.stack[:len(w.stack)-1]
-			if err := w.from(t); err != nil {
+			if err := w.visitSuccessors(t); err != nil {
 				return err
 			}
 		}
@@ -134,8 +134,8 @@ func (w *validator) key(s State, level int) uint64 {
 	return fp
 }
 
-// from finds the successors of a behaviour's last state.
-func (w *validator) from(t *trail) error {
+// visitSuccessors finds the successors of a behaviour's last state.
+func (w *validator) visitSuccessors(t *trail) error {
 	w.now, w.level = t, t.level
 	w.ev.TLC.Level = t.level
 	begin := len(w.stack)
@@ -158,7 +158,7 @@ func (w *validator) from(t *trail) error {
 	if len(found) > 1 {
 		places := map[*trail]int64{}
 		for _, f := range found {
-			n, err := w.log.At(f.state, f.level)
+			n, err := w.log.PositionOf(f.state, f.level)
 			if err != nil {
 				return err
 			}
@@ -188,7 +188,7 @@ func (w *validator) reach(before *trail, s State, action int) error {
 	if err != nil || out != nil {
 		return err
 	}
-	here, err := w.log.At(s, level)
+	here, err := w.log.PositionOf(s, level)
 	if err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (w *validator) lineAt(t *trail) (r *ndjson.Log, line, item int) {
 	if w.log == nil || w.log.Position() == "" || t == nil {
 		return nil, 0, 0
 	}
-	n, err := w.log.At(t.state, t.level)
+	n, err := w.log.PositionOf(t.state, t.level)
 	if err != nil || n < 1 || n > int64(w.log.Items()) {
 		return nil, 0, 0
 	}

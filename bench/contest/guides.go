@@ -392,7 +392,7 @@ func (t *target) trial(ctx context.Context, s *comparison.Settings, order trial.
 	defer os.RemoveAll(dir)
 	o := trial.Order{Strategy: order.Strategy, Seed: order.Seed, Runs: s.Runs, TimeoutNs: s.TimeoutNs, Measure: t.Correct,
 		Story: order.Seed == s.FirstSeed, Attended: true}
-	if err := o.Give(dir); err != nil {
+	if err := o.Save(dir); err != nil {
 		return order, false, err
 	}
 	within, cut := context.WithCancel(ctx)

@@ -310,7 +310,7 @@ func (g *guideTables) reached(b *table) {
 	b.WriteString("\n## States of the model over runs\n\nMedians of trials.\n")
 	for _, name := range g.worlds() {
 		var marks []uint64
-		list := g.of(name)
+		list := g.reachOf(name)
 		for _, r := range list {
 			for _, p := range r.Curve {
 				marks = append(marks, p.Runs)
@@ -368,7 +368,7 @@ func (g *guideTables) worlds() []string {
 	return names
 }
 
-func (g *guideTables) of(world string) []*comparison.Reach {
+func (g *guideTables) reachOf(world string) []*comparison.Reach {
 	var list []*comparison.Reach
 	for i := range g.Reached {
 		if g.Reached[i].Bug == world {
@@ -465,7 +465,7 @@ var curveColours = []string{"#555555", "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e
 func (g *guideTables) curves() map[string]string {
 	files := map[string]string{}
 	for i, name := range g.worlds() {
-		list := g.of(name)
+		list := g.reachOf(name)
 		most, runs := 0, uint64(1)
 		for _, r := range list {
 			for _, p := range r.Curve {

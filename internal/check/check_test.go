@@ -20,8 +20,8 @@ import (
 
 const second = int64(1_000_000_000)
 
-// by gives events to the clients of a workload.
-func by(workload string, events []history.Event) []history.Event {
+// clientsOf gives events to the clients of a workload.
+func clientsOf(workload string, events []history.Event) []history.Event {
 	for i := range events {
 		events[i].Client = workload + "/" + events[i].Client
 	}
@@ -45,7 +45,7 @@ func good(t *testing.T) (*world.Spec, *record.Outcome) {
 		Reason:    record.Finished,
 		Repeat:    record.Repeat{Reproducible: true},
 		VirtualNs: 100 * second,
-		History:   by("load", historytest.Events(t, "a:put=1 a! b:get b!1")),
+		History:   clientsOf("load", historytest.Events(t, "a:put=1 a! b:get b!1")),
 		Drivers:   []record.DriverEnd{{Workload: "load"}},
 		Heals:     []int64{20 * second, 60 * second},
 		Probes: []record.Probe{

@@ -182,11 +182,11 @@ func Happened(spec *world.Spec, out *record.Outcome, wants func(model.EventKind)
 	}
 	for i := range out.Ledger.Injections {
 		s := &out.Ledger.Injections[i]
-		if !server[s.Target] || !fault.Known(s.Kind) || fault.Of(s.Kind).Ends == fault.NoEnd {
+		if !server[s.Target] || !fault.Known(s.Kind) || fault.RowOf(s.Kind).Ends == fault.NoEnd {
 			continue
 		}
 		list = append(list, ranked{model.Event{Kind: model.CrashEvent, Number: s.Event, TimeNs: s.StartNs, Node: s.Target}, 1})
-		if fault.Of(s.Kind).Ends != fault.OutOfMemory && s.EndNs > s.StartNs && s.EndNs <= out.VirtualNs {
+		if fault.RowOf(s.Kind).Ends != fault.OutOfMemory && s.EndNs > s.StartNs && s.EndNs <= out.VirtualNs {
 			list = append(list, ranked{model.Event{Kind: model.RestartEvent, TimeNs: s.EndNs, Node: s.Target}, 0})
 		}
 	}

@@ -55,7 +55,7 @@ func TestCutOff(t *testing.T) {
 			for reason, cut := range cuts {
 				spec := &world.Spec{MaxTimeNs: 300 * second, Workloads: []world.Workload{{Name: "load", Driver: "http"}},
 					Properties: []world.Property{p}}
-				out := &record.Outcome{Reason: record.Finished, VirtualNs: 100 * second, History: by("load", historytest.Events(t, c.short)),
+				out := &record.Outcome{Reason: record.Finished, VirtualNs: 100 * second, History: clientsOf("load", historytest.Events(t, c.short)),
 					Drivers: []record.DriverEnd{{Workload: "load"}}}
 				if v := find(t, Judge(spec, out), "p"); v.Status != Violated {
 					t.Fatalf("the whole run is %s: %s", v.Status, v.Reason)

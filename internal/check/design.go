@@ -123,7 +123,7 @@ const maxProposedText = 80
 func propose(c *record.Crash) *Proposal {
 	a := world.Allowance{}
 	for _, kind := range c.During {
-		if fault.Known(kind) && fault.Of(kind).Lacks() {
+		if fault.Known(kind) && fault.RowOf(kind).Lacks() {
 			a.While = append(a.While, kind)
 		}
 	}

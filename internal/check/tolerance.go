@@ -86,13 +86,13 @@ func (t *tolerance) read(p *world.Property, out *record.Outcome, place map[strin
 		lasts := span{s.StartNs, max(s.EndNs, s.StartNs+1)}
 		t.spans = append(t.spans, lasts)
 		at, known := place[s.Node]
-		if !known && len(s.Cuts) == 0 {
+		if !known && len(s.Directions) == 0 {
 			t.complete = false // a record of an earlier version
 		}
 		if known {
 			t.nodes[at] = append(t.nodes[at], lasts)
 		}
-		for _, c := range s.Cuts {
+		for _, c := range s.Directions {
 			link := linkOf(place[c.From], place[c.To])
 			t.links[link] = append(t.links[link], lasts)
 		}

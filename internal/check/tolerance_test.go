@@ -38,9 +38,9 @@ func faultsOf(t *testing.T, texts ...string) (l fault.Ledger) {
 		}
 		s := fault.Injection{ID: i + 1, Kind: world.FaultKind(kind), Target: target, StartNs: from * second, EndNs: to * second}
 		if a, b, oneWay := strings.Cut(target, "->"); oneWay {
-			s.Cuts = []fault.Cut{{From: a, To: b}}
+			s.Directions = []fault.Direction{{From: a, To: b}}
 		} else if a, b, link := strings.Cut(target, "-"); link {
-			s.Cuts = []fault.Cut{{From: a, To: b}, {From: b, To: a}}
+			s.Directions = []fault.Direction{{From: a, To: b}, {From: b, To: a}}
 		} else {
 			s.Node = target
 		}
@@ -265,7 +265,7 @@ func TestTimesAgainstBruteForce(t *testing.T) {
 			if a == b {
 				s.Node = p.Check.Nodes[a]
 			} else {
-				s.Cuts = []fault.Cut{{From: p.Check.Nodes[a], To: p.Check.Nodes[b]}}
+				s.Directions = []fault.Direction{{From: p.Check.Nodes[a], To: p.Check.Nodes[b]}}
 			}
 			out.Ledger.Injections = append(out.Ledger.Injections, s)
 			key := [2]int{min(a, b), max(a, b)}

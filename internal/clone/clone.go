@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Of makes a deep copy of v.
-func Of[T any](v T) T {
+// Deep makes a deep copy of v.
+func Deep[T any](v T) T {
 	var to T
 	lock.Lock()
 	k := compile(reflect.TypeFor[T]())
@@ -39,11 +39,11 @@ type copier struct {
 	deep func(to, from unsafe.Pointer, seen copied)
 }
 
-func (k *copier) at(p unsafe.Pointer) reflect.Value { return reflect.NewAt(k.typ, p).Elem() }
+func (k *copier) valueAt(p unsafe.Pointer) reflect.Value { return reflect.NewAt(k.typ, p).Elem() }
 
 func (k *copier) copy(to, from unsafe.Pointer, seen copied) {
 	if k.flat {
-		k.at(to).Set(k.at(from))
+		k.valueAt(to).Set(k.valueAt(from))
 	} else {
 		k.deep(to, from, seen)
 	}
@@ -76,10 +76,10 @@ func compile(t reflect.Type) *copier {
 		k.compileMap()
 	case reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
 		k.deep = func(to, from unsafe.Pointer, _ copied) {
-			if !k.at(from).IsZero() {
+			if !k.valueAt(from).IsZero() {
 				panic(fmt.Sprintf("clone: a value of type %s is not data", t))
 			}
-			k.at(to).SetZero()
+			k.valueAt(to).SetZero()
 		}
 	default:
 		k.flat = true
@@ -101,7 +101,7 @@ func (k *copier) compileStruct() {
 	}
 	k.flat = len(fields) == 0
 	k.deep = func(to, from unsafe.Pointer, seen copied) {
-		k.at(to).Set(k.at(from))
+		k.valueAt(to).Set(k.valueAt(from))
 		for _, f := range fields {
 			f.deep(unsafe.Add(to, f.offset), unsafe.Add(from, f.offset), seen)
 		}
@@ -139,9 +139,9 @@ func (k *copier) compilePointer() {
 func (k *copier) compileSlice() {
 	elem, size := compile(k.typ.Elem()), k.typ.Elem().Size()
 	k.deep = func(to, from unsafe.Pointer, seen copied) {
-		old := k.at(from)
+		old := k.valueAt(from)
 		if old.IsNil() {
-			k.at(to).SetZero()
+			k.valueAt(to).SetZero()
 			return
 		}
 		n := old.Len()
@@ -154,16 +154,16 @@ func (k *copier) compileSlice() {
 				elem.deep(unsafe.Add(a, i*size), unsafe.Add(b, i*size), seen)
 			}
 		}
-		k.at(to).Set(new)
+		k.valueAt(to).Set(new)
 	}
 }
 
 func (k *copier) compileMap() {
 	key, elem := compile(k.typ.Key()), compile(k.typ.Elem())
 	k.deep = func(to, from unsafe.Pointer, seen copied) {
-		old := k.at(from)
+		old := k.valueAt(from)
 		if old.IsNil() {
-			k.at(to).SetZero()
+			k.valueAt(to).SetZero()
 			return
 		}
 		new := reflect.MakeMapWithSize(k.typ, old.Len())
@@ -176,7 +176,7 @@ func (k *copier) compileMap() {
 			elem.copy(to2.UnsafePointer(), from2.UnsafePointer(), seen)
 			new.SetMapIndex(to1.Elem(), to2.Elem())
 		}
-		k.at(to).Set(new)
+		k.valueAt(to).Set(new)
 	}
 }
 

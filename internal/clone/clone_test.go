@@ -39,7 +39,7 @@ func tree(r *rand.Rand, depth int, up *node) *node {
 func TestCopyIsEqualAndApart(t *testing.T) {
 	for seed := range uint64(20) {
 		was := tree(rand.New(rand.NewPCG(seed, 1)), 4, nil)
-		got := Of(was)
+		got := Deep(was)
 		if !reflect.DeepEqual(got, was) {
 			t.Fatal("a copy is not equal to its original")
 		}
@@ -63,7 +63,7 @@ func TestNilAndEmptyStay(t *testing.T) {
 		C, D map[int]int
 		E    *int
 	}
-	got := Of(state{B: []int{}, D: map[int]int{}})
+	got := Deep(state{B: []int{}, D: map[int]int{}})
 	if got.A != nil || got.B == nil || got.C != nil || got.D == nil || got.E != nil {
 		t.Errorf("%#v", got)
 	}
@@ -108,13 +108,13 @@ func TestWhatIsNoData(t *testing.T) {
 			t.Error("a value that is not data was copied")
 		}
 	}()
-	Of(&node{Open: 1})
+	Deep(&node{Open: 1})
 }
 
 func BenchmarkOf(b *testing.B) {
 	n := tree(rand.New(rand.NewPCG(1, 1)), 10, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		Of(n)
+		Deep(n)
 	}
 }

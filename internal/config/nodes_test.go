@@ -242,7 +242,7 @@ faults: {mode: `+mode+`}
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Begin(tape.NewSource(tape.Replay(0, nil)), 0) // masks nothing
+		plan.BeginChaos(tape.NewSource(tape.Replay(0, nil)), 0) // masks nothing
 		source := tape.NewSource(tape.Tape{Seed: seed})
 		for now := int64(0); now < 30e9; now += r.Spec.TimeStepNs {
 			for _, a := range plan.Step(source, &fault.Moment{NowNs: now}) {

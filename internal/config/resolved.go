@@ -116,8 +116,8 @@ func relative(dir, path string) string {
 // filler adds keys that no file has.
 type filler struct{ *yaml.Node }
 
-// in is the mapping at a key, which is made where there is none.
-func (f filler) in(key string) filler {
+// mappingAt returns the mapping at a key, and adds an empty one if there is none.
+func (f filler) mappingAt(key string) filler {
 	v := schema.Value(f.Node, key)
 	if v == nil {
 		v = &yaml.Node{Kind: yaml.MappingNode}
@@ -164,20 +164,20 @@ func (r *Result) fillDefaults(values *yaml.Node) {
 	s, top := r.Spec, filler{values}
 	top.text("name", s.Name)
 	top.text("engine", r.Engine)
-	r.fillSimulation(top.in("simulation"))
-	link := top.in("network")
+	r.fillSimulation(top.mappingAt("simulation"))
+	link := top.mappingAt("network")
 	link.time("latency", s.DefaultLink.LatencyNs)
 	link.time("jitter", s.DefaultLink.JitterNs)
 	link.number("bandwidth_bytes", s.DefaultLink.BandwidthBytes)
 	r.fillNodes(values)
 	r.fillWorkloads(values)
 	r.fillFaults(values)
-	search := top.in("exploration")
+	search := top.mappingAt("exploration")
 	search.text("strategy", r.Exploration.Strategy)
 	if seed := r.Exploration.Seed; seed != nil {
 		search.plain("seed", strconv.FormatUint(*seed, 10))
 	}
-	top.in("output").text("dir", relative(s.Dir, r.Output.Dir))
+	top.mappingAt("output").text("dir", relative(s.Dir, r.Output.Dir))
 }
 
 func (r *Result) fillSimulation(n filler) {
@@ -188,13 +188,13 @@ func (r *Result) fillSimulation(n filler) {
 	n.rate("preempt_rate", s.Sched.PreemptPPM)
 	n.number("cpus", int64(s.Sched.CPUs))
 	if s.Sched.Blocks > 0 {
-		n.in("switches").rate("rate", s.Sched.SwitchPPM)
+		n.mappingAt("switches").rate("rate", s.Sched.SwitchPPM)
 	}
-	cost := n.in("cost")
+	cost := n.mappingAt("cost")
 	cost.number("call_ns", s.Cost.CallNs)
 	cost.number("clock_read_ns", s.Cost.ClockReadNs)
 	cost.number("sync_ns", s.Cost.SyncNs)
-	n.in("limits").time("wall_time", s.Limits.WallMs*int64(time.Millisecond))
+	n.mappingAt("limits").time("wall_time", s.Limits.WallMs*int64(time.Millisecond))
 }
 
 // fillNodes completes nodes that are no services of Compose files, which have more defaults. Nodes of active profiles are there without them.
@@ -243,7 +243,7 @@ func (r *Result) fillWorkloads(values *yaml.Node) {
 		if len(w.Schedule) > 0 || n.Kind != yaml.MappingNode {
 			continue // whose file decides
 		}
-		c := filler{n}.in("config")
+		c := filler{n}.mappingAt("config")
 		if w.Driver != "command" {
 			c.number("clients", int64(w.Clients))
 		}
@@ -258,7 +258,7 @@ func (r *Result) fillFaults(values *yaml.Node) {
 	if n == nil && (!f.Enabled || r.UsualFaults) {
 		return
 	}
-	faults := filler{values}.in("faults")
+	faults := filler{values}.mappingAt("faults")
 	if mode := schema.Value(faults.Node, "mode"); mode != nil && f.Mode != "" { // a flag wins
 		mode.SetString(f.Mode)
 	}

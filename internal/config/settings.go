@@ -120,7 +120,7 @@ func (l *loader) settings(top *source.Node) {
 		base = base[:i]
 	}
 	if s := n.Get("strategy"); s != nil && !s.Bad && !slices.Contains(search.Names, base) {
-		l.Fail(s.Position, suggest.From(base, search.Names), "exploration.strategy: unknown value %q", e.Strategy)
+		l.Fail(s.Position, suggest.Remedy(base, search.Names), "exploration.strategy: unknown value %q", e.Strategy)
 	}
 	l.Remember(load.Place{Part: "exploration.strategy"}, n.Get("strategy"), "exploration.strategy")
 	l.searches(n, base)

@@ -82,8 +82,8 @@ func (now load) since(before load) map[int]float64 {
 	return idle
 }
 
-// Take gives a place on one of the CPUs that this process may run on.
-func (c *Chooser) Take() *Place {
+// TakePlace gives a place on one of the CPUs that this process may run on.
+func (c *Chooser) TakePlace() *Place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	allowed := Allowed()
@@ -165,7 +165,7 @@ func (p *Place) Turn(ctx context.Context) (end func()) {
 		return func() {}
 	}
 	if p.resume() {
-		return p.rest
+		return p.endRun
 	}
 	began := p.chooser.now()
 	release := p.wait(ctx)
@@ -180,7 +180,7 @@ func (p *Place) Turn(ctx context.Context) (end func()) {
 	if waited := p.since.Sub(began); waited >= shortWait {
 		p.worth = min(waited/time.Duration(p.others()), longTurn)
 	}
-	return p.rest
+	return p.endRun
 }
 
 // resume begins another run in the turn that the place still has, if it has one.
@@ -195,8 +195,8 @@ func (p *Place) resume() bool {
 	return true
 }
 
-// rest ends a run. The turn ends with it if its time is up, and otherwise soon, unless another run begins.
-func (p *Place) rest() {
+// endRun marks the end of a run. The turn ends with it if its time is up, and otherwise soon, unless another run begins.
+func (p *Place) endRun() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.works = false
@@ -329,5 +329,5 @@ func newChooser(dir string) *Chooser {
 // chooser is this process' one.
 var chooser = sync.OnceValue(func() *Chooser { return newChooser(runtimeDir()) })
 
-// Take gives a place on one of the CPUs that this process may run on.
-func Take() *Place { return chooser().Take() }
+// TakePlace gives a place on one of the CPUs that this process may run on.
+func TakePlace() *Place { return chooser().TakePlace() }

@@ -21,7 +21,7 @@ const holder = "CPUS_TEST_HOLDER"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(holder); dir != "" {
-		p := newChooser(dir).Take()
+		p := newChooser(dir).TakePlace()
 		fmt.Println(p.CPU)
 		go func() {
 			p.Turn(context.Background())
@@ -138,11 +138,11 @@ func TestTheIdleCPU(t *testing.T) {
 		last := allowed[len(allowed)-1]
 		*idle[last] = 90
 		c, now := fake(dir, idle)
-		first := c.Take()
+		first := c.TakePlace()
 		if first.CPU != last {
 			t.Errorf("in %q: CPU %d, want the idle one, %d", dir, first.CPU, last)
 		}
-		second := c.Take()
+		second := c.TakePlace()
 		if second.CPU == last {
 			t.Errorf("in %q: the second process shares CPU %d", dir, last)
 		}
@@ -214,7 +214,7 @@ func TestPlacesWithoutFiles(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{gone, odd, "/proc", "/dev/full"} {
-		p := newChooser(dir).Take()
+		p := newChooser(dir).TakePlace()
 		if p.CPU == None {
 			t.Errorf("in %s there is no place", dir)
 		}

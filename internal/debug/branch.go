@@ -71,7 +71,7 @@ func (s *Session) write(what string, change func(World) error) (note string, err
 		return "", err
 	}
 	s.made++
-	s.branches = append(s.branches, branch{s.made, t, s.branch, s.Timeline.At(), what})
+	s.branches = append(s.branches, branch{s.made, t, s.branch, s.Timeline.Position(), what})
 	s.turnTo(s.made)
 	if len(s.branches) > maxBranches {
 		err = s.branches[0].timeline.Close()

@@ -97,7 +97,7 @@ func (s *Session) GoTo(text string) (string, error) {
 	var err error
 	switch text {
 	case "begin":
-		err = s.Timeline.Begin()
+		err = s.Timeline.GotoBeginning()
 	case "end":
 		_, err = s.Timeline.GotoUntil(engine.Until{})
 	default:
@@ -107,7 +107,7 @@ func (s *Session) GoTo(text string) (string, error) {
 		return "", err
 	}
 	note += s.where() + "\n"
-	if s.Timeline.At().End && s.Ended != nil {
+	if s.Timeline.Position().End && s.Ended != nil {
 		note += s.Ended(s.Timeline.World()) + "\n"
 	}
 	return note, nil
@@ -144,7 +144,7 @@ func (s *Session) goToPlace(text string) (note string, err error) {
 		if s.branch != 0 {
 			return "", fmt.Errorf("%s is before the beginning of branch %d; `branch 0` returns to the recorded run, which has it", text, s.branch)
 		}
-		return fmt.Sprintf("%s is before the point at which servers are up and the workload begins; debuggers begin there\n", text), s.Timeline.Begin()
+		return fmt.Sprintf("%s is before the point at which servers are up and the workload begins; debuggers begin there\n", text), s.Timeline.GotoBeginning()
 	}
 	there, err := s.Timeline.GotoUntil(until)
 	if err == nil && !there && until != (engine.Until{}) {

@@ -31,7 +31,7 @@ func TestTimelineWithLittleMemory(t *testing.T) {
 				return list
 			}
 			list = append(list, digest(t, timeline.World()))
-			at := timeline.At()
+			at := timeline.Position()
 			if _, err := timeline.StepBack(stop.Thread); err != nil {
 				t.Fatal(err)
 			}

@@ -97,8 +97,8 @@ func (m *mi) run(command string) string {
 	}
 }
 
-// at checks where the program has stopped.
-func (m *mi) at(stop string, wanted ...string) {
+// checkStop checks that gdb's answer contains the given texts.
+func (m *mi) checkStop(stop string, wanted ...string) {
 	m.t.Helper()
 	for _, w := range wanted {
 		if !strings.Contains(stop, w) {
@@ -127,21 +127,21 @@ func TestEditorGoesBackwardInC(t *testing.T) {
 	m := connect(t, s)
 	m.do("break-insert -f bank.c:31") // where a transfer is booked twice
 	stop := m.run("exec-continue")
-	m.at(stop, `reason="breakpoint-hit"`, `func="transfer"`, `line="31"`)
-	m.at(m.locals(stop), `name="number",arg="1",type="int",value="7"`)
-	m.at(m.do(`var-create v * "accounts[to]"`), `numchild="2"`, `type="struct account"`)
-	m.at(m.do("var-list-children --all-values v"), `exp="balance",numchild="0",value="10"`)
-	m.at(m.run("exec-next"), `line="32"`)
-	m.at(m.do("var-update --all-values v"), `value="20"`)
-	m.at(m.run("exec-next --reverse"), `line="31"`)
-	m.at(m.do("var-update --all-values v"), `value="10"`)
-	m.at(m.run("exec-step --reverse"), `line="30"`)
+	m.checkStop(stop, `reason="breakpoint-hit"`, `func="transfer"`, `line="31"`)
+	m.checkStop(m.locals(stop), `name="number",arg="1",type="int",value="7"`)
+	m.checkStop(m.do(`var-create v * "accounts[to]"`), `numchild="2"`, `type="struct account"`)
+	m.checkStop(m.do("var-list-children --all-values v"), `exp="balance",numchild="0",value="10"`)
+	m.checkStop(m.run("exec-next"), `line="32"`)
+	m.checkStop(m.do("var-update --all-values v"), `value="20"`)
+	m.checkStop(m.run("exec-next --reverse"), `line="31"`)
+	m.checkStop(m.do("var-update --all-values v"), `value="10"`)
+	m.checkStop(m.run("exec-step --reverse"), `line="30"`)
 	stop = m.run("exec-step --reverse")
-	m.at(stop, `func="book"`, `line="25"`)
-	m.at(m.locals(stop), `name="before",type="int",value="0"`)
-	m.at(m.run("exec-finish --reverse"), `func="transfer"`, `line="29"`)
-	m.at(m.do("break-watch accounts[3].balance"), "wpt")
-	m.at(m.run("exec-continue --reverse"), `reason="watchpoint-trigger"`, `func="book"`, `line="23"`)
+	m.checkStop(stop, `func="book"`, `line="25"`)
+	m.checkStop(m.locals(stop), `name="before",type="int",value="0"`)
+	m.checkStop(m.run("exec-finish --reverse"), `func="transfer"`, `line="29"`)
+	m.checkStop(m.do("break-watch accounts[3].balance"), "wpt")
+	m.checkStop(m.run("exec-continue --reverse"), `reason="watchpoint-trigger"`, `func="book"`, `line="23"`)
 	m.do("gdb-exit")
 }
 
@@ -170,19 +170,19 @@ func TestEditorGoesBackwardInRust(t *testing.T) {
 		m.run("exec-continue")
 	}
 	stop := m.run("exec-continue") // where the sum is too large
-	m.at(stop, `func="ledger::report"`)
-	m.at(m.locals(stop), `name="ledger",arg="1"`, `ledger::Ledger"`)
-	m.at(m.do(`var-create sum * "ledger.sum"`), `value="200"`, `type="i64"`)
+	m.checkStop(stop, `func="ledger::report"`)
+	m.checkStop(m.locals(stop), `name="ledger",arg="1"`, `ledger::Ledger"`)
+	m.checkStop(m.do(`var-create sum * "ledger.sum"`), `value="200"`, `type="i64"`)
 	m.do("break-delete 1")
 	sum := regexp.MustCompile(`value="(0x[0-9a-f]+)"`).FindStringSubmatch(m.do(`data-evaluate-expression "&ledger.sum"`))[1]
 	m.do(`break-watch "*(` + sum + ` as *mut i64)"`)
 	stop = m.run("exec-continue --reverse")
-	m.at(stop, `reason="watchpoint-trigger"`, `value={old="200",new="100"}`, `func="ledger::add"`, `line="15"`)
-	m.at(m.locals(stop), `name="weight",type="i64",value="2"`)
+	m.checkStop(stop, `reason="watchpoint-trigger"`, `value={old="200",new="100"}`, `func="ledger::add"`, `line="15"`)
+	m.checkStop(m.locals(stop), `name="weight",type="i64",value="2"`)
 	for n := 0; n < 5 && !strings.Contains(stop, `line="14"`); n++ { // a line is several statements in the program
 		stop = m.run("exec-step --reverse")
 	}
-	m.at(stop, `line="14"`)
-	m.at(m.run("exec-next"), `func="ledger::add"`, `line="15"`)
+	m.checkStop(stop, `line="14"`)
+	m.checkStop(m.run("exec-next"), `func="ledger::add"`, `line="15"`)
 	m.do("gdb-exit")
 }

@@ -29,7 +29,7 @@ func (c *client) rr(arguments string) (string, error) {
 		}
 	}
 	w := c.s.Timeline.World()
-	event, _ := w.At()
+	event, _ := w.Moment()
 	switch f[0] {
 	case "when":
 		return rsp.Hex(fmt.Sprintf("Current event: %d", event)), nil
@@ -38,7 +38,7 @@ func (c *client) rr(arguments string) (string, error) {
 		if n := len(c.checkpoints); n > 0 {
 			id = c.checkpoints[n-1].id + 1
 		}
-		c.checkpoints = append(c.checkpoints, checkpoint{id, c.s.Timeline.At(), argument})
+		c.checkpoints = append(c.checkpoints, checkpoint{id, c.s.Timeline.Position(), argument})
 		return rsp.Hex(fmt.Sprintf("Checkpoint %d at event %d", id, event)), nil
 	case "info checkpoints":
 		text := "ID\tWhen\tWhere\n"
@@ -70,7 +70,7 @@ func (c *client) restart(arguments string) (string, error) {
 	case i >= 0:
 		err = c.s.Timeline.Goto(c.checkpoints[i].at)
 	case position == "":
-		err = c.s.Timeline.Begin()
+		err = c.s.Timeline.GotoBeginning()
 	default:
 		_, err = c.s.run("goto " + position)
 	}

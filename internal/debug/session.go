@@ -124,8 +124,8 @@ func (s *Session) Program(folder string) (string, error) {
 // where says where the timeline stands.
 func (s *Session) where() string {
 	w := s.Timeline.World()
-	_, ns := w.At()
-	text := fmt.Sprintf("%s, at %.9f s", s.Timeline.At(), float64(ns)/1e9)
+	_, ns := w.Moment()
+	text := fmt.Sprintf("%s, at %.9f s", s.Timeline.Position(), float64(ns)/1e9)
 	if s.branch != 0 {
 		text = fmt.Sprintf("branch %d: %s", s.branch, text)
 	}

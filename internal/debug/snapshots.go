@@ -200,7 +200,7 @@ func (t *Timeline) snapshot(w World, at Position, near, kept bool) error {
 	if err != nil {
 		return err
 	}
-	_, ns := w.At()
+	_, ns := w.Moment()
 	i, _ = slices.BinarySearchFunc(t.snapshots, at, func(s snapshot, p Position) int { return compare(&s.at, &p) }) // some may be gone
 	t.snapshots = slices.Insert(t.snapshots, i, snapshot{world: c, at: at, ns: ns, near: near, kept: kept})
 	t.evict(i)
@@ -232,7 +232,7 @@ func (t *Timeline) evict(newest int) {
 // onTheWay takes a snapshot of a world that runs, if the last one was long ago for what it cost.
 func (t *Timeline) onTheWay(w World) error {
 	t.shelf.fit(t)
-	event, _ := w.At()
+	event, _ := w.Moment()
 	t.focus = max(t.focus, event)
 	if time.Since(t.last) < max(spacing, spacingTimes*t.cost) || !t.pays(event) {
 		return nil
@@ -247,7 +247,7 @@ func (t *Timeline) onTheWay(w World) error {
 // keepInner keeps a copy of a world in the midst of a turn, if there is room.
 func (t *Timeline) keepInner(w World, at Position) error {
 	for i := range t.inner {
-		if left, ok := rest(t.inner[i].at.Path, at.Path); ok && len(left) == 0 && t.inner[i].at.Turn == at.Turn {
+		if left, ok := legsAfter(t.inner[i].at.Path, at.Path); ok && len(left) == 0 && t.inner[i].at.Turn == at.Turn {
 			return nil
 		}
 	}

@@ -113,7 +113,7 @@ func TestSnapshotsFitIntoTheirMemory(t *testing.T) {
 			if !strings.Contains(err.Error(), "--snapshot-memory") || !strings.Contains(err.Error(), "10.0 MiB") {
 				t.Error(err)
 			}
-			if err := timeline.Begin(); err != nil || timeline.at.Event != 0 {
+			if err := timeline.GotoBeginning(); err != nil || timeline.at.Event != 0 {
 				t.Errorf("the beginning is gone: %v", err)
 			}
 			return
@@ -133,7 +133,7 @@ func TestNoSnapshots(t *testing.T) {
 		if _, err := timeline.StepBack(toyThreads[0]); err != nil {
 			t.Fatal(err)
 		}
-		if at := timeline.At(); at.Event != 3999 || *copies != 2 {
+		if at := timeline.Position(); at.Event != 3999 || *copies != 2 {
 			t.Errorf("%+v: %s with %d worlds", budget, at, *copies)
 		}
 		timeline.Close()

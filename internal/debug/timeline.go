@@ -14,7 +14,7 @@ import (
 // World is a world that a Timeline drives. Copies of one another have one run.
 type World interface {
 	engine.Debugging
-	At() (event uint64, timeNs int64)
+	Moment() (event uint64, timeNs int64)
 	Outcome() *record.Outcome
 	Fork() (World, error)
 	// Bytes is how much memory of the machine the world has, 0 if unknown; what several share counts in parts.
@@ -73,10 +73,10 @@ type Stop struct {
 // New begins a timeline where a world stands. The world belongs to the timeline from now on, also if it fails. Where a thread is
 // stopped within its turn, that is the beginning of the turn for the positions of the timeline.
 func New(w World, budget runner.Budget) (*Timeline, error) {
-	return begin(w, &shelf{budget: budget})
+	return newTimeline(w, &shelf{budget: budget})
 }
 
-func begin(w World, s *shelf) (*Timeline, error) {
+func newTimeline(w World, s *shelf) (*Timeline, error) {
 	t := &Timeline{now: w, at: between(w), shelf: s}
 	if _, held := w.Held(); held {
 		t.at = beginning(w)
@@ -106,7 +106,7 @@ func (t *Timeline) Branch(change func(World) error) (*Timeline, error) {
 		w.Close()
 		return nil, err
 	}
-	return begin(w, t.shelf)
+	return newTimeline(w, t.shelf)
 }
 
 // Amend changes the beginning of a timeline that has never stood elsewhere. It reports false for any other.
@@ -135,8 +135,8 @@ func (t *Timeline) Close() error {
 // World is the world as it stands now.
 func (t *Timeline) World() World { return t.now }
 
-// At is where the world stands.
-func (t *Timeline) At() Position { return t.at }
+// Position returns the present position of the world.
+func (t *Timeline) Position() Position { return t.at }
 
 // Snapshots are the positions of the snapshots.
 func (t *Timeline) Snapshots() (list []Position) {
@@ -147,13 +147,13 @@ func (t *Timeline) Snapshots() (list []Position) {
 }
 
 func between(w World) Position {
-	event, _ := w.At()
+	event, _ := w.Moment()
 	return Position{Turn: w.Turn(), Event: event, Between: true}
 }
 
 // beginning is the position of a world whose thread is at the beginning of its turn.
 func beginning(w World) Position {
-	event, _ := w.At()
+	event, _ := w.Moment()
 	return Position{Turn: w.Turn(), Event: event}
 }
 
@@ -161,7 +161,7 @@ func beginning(w World) Position {
 func (t *Timeline) run(w World, s engine.Stops) (engine.Halt, error) {
 	goal := s.Until.Event
 	for {
-		event, _ := w.At()
+		event, _ := w.Moment()
 		s.Until.Event = event + sliceEvents
 		if goal > 0 {
 			s.Until.Event = min(s.Until.Event, goal)
@@ -170,7 +170,7 @@ func (t *Timeline) run(w World, s engine.Stops) (engine.Halt, error) {
 		if err != nil || h.Reason != record.ReachedUntil {
 			return h, err
 		}
-		event, ns := w.At()
+		event, ns := w.Moment()
 		if goal > 0 && event >= goal || s.Until.TimeNs > 0 && ns >= s.Until.TimeNs {
 			return h, nil
 		}
@@ -312,12 +312,12 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit visitor) error {
 }
 
 func eventOf(w World) uint64 {
-	event, _ := w.At()
+	event, _ := w.Moment()
 	return event
 }
 
-// rest are the legs of a path that are left behind another one, with which it begins; ok is false if it does not.
-func rest(path, from []Leg) (legs []Leg, ok bool) {
+// legsAfter returns the legs of a path after its prefix from. ok is false if the path does not begin with from.
+func legsAfter(path, from []Leg) (legs []Leg, ok bool) {
 	if len(from) > len(path) {
 		return nil, false
 	}
@@ -344,7 +344,7 @@ func (t *Timeline) closest(p *Position) (best *snapshot) {
 	fewest := ^uint64(0)
 	for i := range t.inner {
 		s := &t.inner[i]
-		if left, ok := rest(p.Path, s.at.Path); ok && p.within() && s.at.Turn == p.Turn && len(s.at.Path) > 0 {
+		if left, ok := legsAfter(p.Path, s.at.Path); ok && p.within() && s.at.Turn == p.Turn && len(s.at.Path) > 0 {
 			steps := uint64(0)
 			for _, l := range left {
 				if steps += l.Steps; l.Stops != nil {
@@ -361,7 +361,7 @@ func (t *Timeline) closest(p *Position) (best *snapshot) {
 
 // follow runs a world that stands within a turn, at done, along the rest of the path of a position.
 func (t *Timeline) follow(w World, done, p Position, s *Stops, visit visitor) error {
-	legs, _ := rest(p.Path, done.Path)
+	legs, _ := legsAfter(p.Path, done.Path)
 	for i, leg := range legs {
 		last := i == len(legs)-1
 		if leg.Stops == nil {
@@ -412,8 +412,8 @@ func (t *Timeline) follow(w World, done, p Position, s *Stops, visit visitor) er
 	return nil
 }
 
-// from is the last snapshot that is not behind a position.
-func (t *Timeline) from(p *Position) int {
+// lastSnapshot returns the number of the last snapshot that is not after a position.
+func (t *Timeline) lastSnapshot(p *Position) int {
 	for i := len(t.snapshots) - 1; i > 0; i-- {
 		if compare(&t.snapshots[i].at, p) <= 0 {
 			return i
@@ -426,7 +426,7 @@ func (t *Timeline) from(p *Position) int {
 func (t *Timeline) reach(p Position) (World, error) {
 	from := t.closest(&p)
 	if from == nil {
-		from = &t.snapshots[t.from(&p)]
+		from = &t.snapshots[t.lastSnapshot(&p)]
 	}
 	at := from.at
 	w, err := from.world.Fork()
@@ -447,7 +447,7 @@ func (t *Timeline) reach(p Position) (World, error) {
 
 // standsAt reports whether the world that is looked at stands at a position.
 func (t *Timeline) standsAt(p *Position) bool {
-	left, ok := rest(p.Path, t.at.Path)
+	left, ok := legsAfter(p.Path, t.at.Path)
 	return ok && len(left) == 0 && compare(p, &t.at) == 0
 }
 
@@ -495,17 +495,17 @@ func (t *Timeline) GotoUntil(u engine.Until) (bool, error) {
 	if u.TimeNs > 0 && !p.End { // where time has passed since the last event, the position is that of the event
 		w.Close()
 		if p.Event <= t.snapshots[0].at.Event {
-			return true, t.Begin()
+			return true, t.GotoBeginning()
 		}
 		return t.GotoUntil(engine.Until{Position: record.At(p.Event)})
 	}
 	t.stand(w, p)
-	_, ns := w.At()
+	_, ns := w.Moment()
 	return h.Reason == record.ReachedUntil || u.TimeNs > 0 && ns >= u.TimeNs, nil // time may jump to the end
 }
 
-// Begin goes to the beginning of the timeline.
-func (t *Timeline) Begin() error { return t.Goto(t.snapshots[0].at) }
+// GotoBeginning goes to the beginning of the timeline.
+func (t *Timeline) GotoBeginning() error { return t.Goto(t.snapshots[0].at) }
 
 // Keep takes a snapshot where the world stands, if that is between two turns or at the beginning of one, which stays until the end.
 func (t *Timeline) Keep() error {
@@ -632,7 +632,7 @@ func (t *Timeline) Back(s *Stops) (Stop, error) {
 		return t.arrive(s)
 	}
 	if len(s.Breakpoints)+len(s.Watchpoints) == 0 {
-		return Stop{Kind: AtBegin}, t.Begin()
+		return Stop{Kind: AtBegin}, t.GotoBeginning()
 	}
 	err := t.backward(t.at, func(w World, goal Position) (bool, error) {
 		t.trail = trail{stops: s}
@@ -645,14 +645,14 @@ func (t *Timeline) Back(s *Stops) (Stop, error) {
 	if len(t.trail.stations) > 0 {
 		return t.arrive(s)
 	}
-	return Stop{Kind: AtBegin}, t.Begin()
+	return Stop{Kind: AtBegin}, t.GotoBeginning()
 }
 
 // backward has search look through the run before a position, part by part, the last one first, until it has found what it looks
 // for: in a copy of the world that stands at the beginning of the part, up to the goal. A part is twice as many snapshots long as
 // the one behind it, since each costs a copy.
 func (t *Timeline) backward(goal Position, search func(w World, goal Position) (found bool, err error)) error {
-	i := t.from(&goal)
+	i := t.lastSnapshot(&goal)
 	for parts := 1; ; parts *= 2 {
 		from := t.snapshots[i].at
 		w, err := t.snapshots[i].world.Fork()
@@ -708,7 +708,7 @@ func (r *trail) note(p Position, h engine.Halt, last bool) {
 
 // leads reports whether a search from a position would find what it has found already.
 func (r *trail) leads(s *Stops, p *Position) bool {
-	left, ok := rest(p.Path, r.at.Path)
+	left, ok := legsAfter(p.Path, r.at.Path)
 	return len(r.stations) > 0 && r.stops.equal(s) && compare(p, &r.at) == 0 && ok && len(left) == 0
 }
 
@@ -751,7 +751,7 @@ func (t *Timeline) passWrite(arrival *Position) error {
 func (t *Timeline) StepBack(th engine.Thread) (Stop, error) {
 	p, err := t.before(t.at, th)
 	if errors.Is(err, errNoTurn) {
-		return Stop{Kind: AtBegin}, t.Begin()
+		return Stop{Kind: AtBegin}, t.GotoBeginning()
 	}
 	if err != nil {
 		return Stop{}, err

@@ -117,7 +117,7 @@ func (w *toyWorld) CPU(_ string, tid int) (*engine.CPU, error) {
 	return c, nil
 }
 
-func (w *toyWorld) At() (uint64, int64) {
+func (w *toyWorld) Moment() (uint64, int64) {
 	events := w.turn
 	if w.held {
 		events--
@@ -241,7 +241,7 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 			if r.IntN(2) == 0 {
 				s.Watchpoints = []engine.Watchpoint{{Node: "n", PID: 1, Address: 8, Bytes: 8}}
 			}
-			from, at := now(), timeline.At()
+			from, at := now(), timeline.Position()
 			fail := func(what string, got any) {
 				t.Fatalf("seed %d, %s from %+v (%s): %v", seed, what, from, at, got)
 			}
@@ -280,7 +280,7 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 					fail("goto", err)
 				}
 			}
-			there, at := now(), timeline.At()
+			there, at := now(), timeline.Position()
 			if err := timeline.Goto(at); err != nil || now() != there {
 				fail("goto", fmt.Sprint(now(), " instead of ", there, err))
 			}

@@ -62,7 +62,7 @@ func (t *Timeline) Track(place engine.Watchpoint, value func(World, []byte) stri
 		}
 		_, held := w.Held()
 		c := Change{Thread: h.Thread, ByCall: !held || h.Begins, Before: was, After: value(w, after)}
-		c.Event, c.TimeNs = w.At()
+		c.Event, c.TimeNs = w.Moment()
 		if stack, err := w.Stack(h.Thread.Node, h.Thread.TID, !c.ByCall); err == nil { // the process may have ended
 			c.Stack = stack.Frames
 		}

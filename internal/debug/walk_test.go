@@ -182,16 +182,16 @@ func walk(t *testing.T, spec *world.Spec, want *record.Outcome, all *Stops, seed
 	remember := func() {
 		d := digest(t, timeline.World())
 		for i := range places {
-			if fmt.Sprint(places[i].at) == fmt.Sprint(timeline.At()) && equalPaths(places[i].at, timeline.At()) && places[i].digest != d {
+			if fmt.Sprint(places[i].at) == fmt.Sprint(timeline.Position()) && equalPaths(places[i].at, timeline.Position()) && places[i].digest != d {
 				t.Fatalf("%s: the state was %s and is %s", places[i].at, places[i].digest, d)
 			}
 		}
-		places = append(places, place{timeline.At(), d})
+		places = append(places, place{timeline.Position(), d})
 	}
 	for range steps {
 		var stop Stop
 		var err error
-		before := timeline.At()
+		before := timeline.Position()
 		s := &Stops{}
 		if r.IntN(2) == 0 {
 			s.Breakpoints = all.Breakpoints[r.IntN(2):]
@@ -217,12 +217,12 @@ func walk(t *testing.T, spec *world.Spec, want *record.Outcome, all *Stops, seed
 					break
 				}
 			}
-			if err == nil && stop.Kind == ByStep && !timeline.At().End { // there and back again
-				at, d := timeline.At(), digest(t, timeline.World())
+			if err == nil && stop.Kind == ByStep && !timeline.Position().End { // there and back again
+				at, d := timeline.Position(), digest(t, timeline.World())
 				if stop, err = timeline.StepBack(th); err == nil && stop.Kind == ByStep {
 					if stop, err = timeline.Step(th, &Stops{}); err == nil {
 						if now := digest(t, timeline.World()); now != d {
-							t.Fatalf("%s: a step backward and one forward lead to another state: %s", at, timeline.At())
+							t.Fatalf("%s: a step backward and one forward lead to another state: %s", at, timeline.Position())
 						}
 					}
 				}
@@ -275,7 +275,7 @@ func TestACallWritesToAWatchedPlace(t *testing.T) {
 		}
 		return strings.TrimRight(string(b), "\x00")
 	}
-	byCall := func() bool { return timeline.At().Between || len(timeline.At().Path) == 0 }
+	byCall := func() bool { return timeline.Position().Between || len(timeline.Position().Path) == 0 }
 	var forward []string
 	for {
 		stop, err := timeline.Continue(s)
@@ -305,13 +305,13 @@ func TestACallWritesToAWatchedPlace(t *testing.T) {
 			t.Fatalf("%+v", stop)
 		}
 		before := text()
-		at := timeline.At()
+		at := timeline.Position()
 		if stop, err = timeline.Continue(s); err != nil || stop.Kind != ByWatchpoint {
 			t.Fatalf("from %s (%+v, %q): %+v %v", at, at, before, stop, err)
 		}
 		if byCall() {
 			if backward = append(backward, text()); before == text() {
-				t.Errorf("%s: %q is written over %q", timeline.At(), text(), before)
+				t.Errorf("%s: %q is written over %q", timeline.Position(), text(), before)
 			}
 		}
 		if err := timeline.Goto(at); err != nil {

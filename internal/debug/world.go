@@ -7,8 +7,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Of makes the World of a Timeline of a world that was booted with these arguments. The error may be engine.ErrUnsupported.
-func Of(w engine.World, spec *world.Spec, t tape.Tape, o engine.Options) (World, error) {
+// NewWorld wraps a booted world for a Timeline. The other arguments are those of its Boot. The error may be engine.ErrUnsupported.
+func NewWorld(w engine.World, spec *world.Spec, t tape.Tape, o engine.Options) (World, error) {
 	d, err := engine.Debug(w)
 	if err != nil {
 		return nil, err
@@ -24,8 +24,8 @@ type copied struct {
 	options engine.Options
 }
 
-func (c *copied) At() (uint64, int64) { return c.world.At() }
-func (c *copied) Close() error        { return c.world.Close() }
+func (c *copied) Moment() (uint64, int64) { return c.world.Moment() }
+func (c *copied) Close() error            { return c.world.Close() }
 func (c *copied) Bytes() int64 {
 	if sized, ok := c.world.(engine.Sized); ok {
 		return sized.Bytes()
@@ -39,7 +39,7 @@ func (c *copied) Fork() (World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(w, c.spec, c.tape, c.options)
+	return NewWorld(w, c.spec, c.tape, c.options)
 }
 
 // Run ends where the run ends: Spec.EndNs bounds it.
@@ -53,7 +53,7 @@ func (c *copied) Run(s *engine.Stops) (engine.Halt, error) {
 		bounded.Until.TimeNs = end
 	}
 	h, err := c.Debugging.Run(&bounded)
-	if _, now := c.At(); err == nil && h.Reason == record.ReachedUntil && now >= end {
+	if _, now := c.Moment(); err == nil && h.Reason == record.ReachedUntil && now >= end {
 		h.Reason = record.Finished
 	}
 	return h, err

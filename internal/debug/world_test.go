@@ -120,7 +120,7 @@ func timelineOf(t *testing.T, spec *world.Spec) *Timeline {
 	if _, err := booted.Advance(engine.Until{Ready: true}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Of(booted, spec, tape.Tape{Seed: 3}, engine.Options{})
+	w, err := NewWorld(booted, spec, tape.Tape{Seed: 3}, engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,8 +48,8 @@ type World interface {
 	Follows(t tape.Tape) bool
 	// Inspect gives what can be asked about the stopped world, or ErrUnsupported.
 	Inspect() (Inspection, error)
-	// At is the position of the world in its run: how many events have happened, and the virtual time.
-	At() (event uint64, timeNs int64)
+	// Moment is the position of the world in its run: how many events have happened, and the virtual time.
+	Moment() (event uint64, timeNs int64)
 	// Outcome reports what happened so far.
 	Outcome() *record.Outcome
 	// Close ends the world and leaves none of its files and processes behind. It may be called at any time, and twice.

@@ -629,7 +629,7 @@ func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
 		s.close()
 	}
 	if s.worker == nil {
-		s.place = cpus.Take()
+		s.place = cpus.TakePlace()
 		w, err := StartWorker(s.campaign.Command, s.campaign.Setup, s.place.CPU)
 		if err != nil {
 			s.leave()

@@ -60,10 +60,10 @@ func (p *Plan) aim(a *Action, r *Rule, t *Target, shape uint64) {
 			continue
 		}
 		if out {
-			a.Cuts = append(a.Cuts, Cut{t.A, peer})
+			a.Directions = append(a.Directions, Direction{t.A, peer})
 		}
 		if in {
-			a.Cuts = append(a.Cuts, Cut{peer, t.A})
+			a.Directions = append(a.Directions, Direction{peer, t.A})
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestCutsOfCalls(t *testing.T) {
 		got := map[int]bool{}
 		for seed := range uint64(2000) {
 			p := callPlan(t, world.FaultRule{Kind: c.kind, RatePPM: tape.Certain})
-			p.Begin(tape.NewSource(tape.Tape{}), 0)
+			p.BeginChaos(tape.NewSource(tape.Tape{}), 0)
 			h := p.Call(tape.NewSource(tape.Tape{Seed: seed}), &Moment{}, &c.call)
 			if h.Kind != c.kind {
 				t.Fatalf("%s %+v: %+v", c.kind, c.call, h)
@@ -79,7 +79,7 @@ func TestCallsThatAreSpared(t *testing.T) {
 	} {
 		p := callPlan(t, rules...)
 		if c.on {
-			p.Begin(tape.NewSource(tape.Tape{}), 0)
+			p.BeginChaos(tape.NewSource(tape.Tape{}), 0)
 		}
 		src := tape.NewSource(tape.Tape{Seed: 1})
 		p.Call(src, &Moment{}, &c.call)
@@ -93,7 +93,7 @@ func TestCallsThatAreSpared(t *testing.T) {
 func TestAmounts(t *testing.T) {
 	r := Rule{Row: rank(ClockSkew), Least: 100, Most: 800}
 	seen := map[int64]bool{}
-	for k := range Of(ClockSkew).amounts() {
+	for k := range RowOf(ClockSkew).amounts() {
 		seen[r.amount(k)] = true
 	}
 	if len(seen) != 2*AmountSteps || !seen[100] || !seen[-100] || !seen[800] || !seen[-800] {
@@ -130,7 +130,7 @@ func TestOpeningsByName(t *testing.T) {
 		}
 		p := callPlan(t, rule)
 		src := tape.NewSource(tape.Tape{})
-		p.Begin(src, 0)
+		p.BeginChaos(src, 0)
 		got := ""
 		if p.Call(src, &Moment{}, &c.call).Kind == OpenFail {
 			got = p.Ledger.Hits[0].Call

@@ -236,7 +236,7 @@ func byFile(sites []site) (list []site) {
 // baseOf is a rule with what the Spec's rules of a kind have in common: the shortest and the longest duration, all targets, and the
 // condition that one of theirs is true. Rules for groups of servers are left out.
 func baseOf(spec *world.Spec, kind world.FaultKind) (base world.FaultRule, ok bool) {
-	row := Of(kind)
+	row := RowOf(kind)
 	var conditions []string
 	all, always, byUser := false, false, false
 	for i := range spec.Faults.Rules {
@@ -309,7 +309,7 @@ func (s *site) rule(base world.FaultRule, kind world.FaultKind, moment world.Mom
 	}
 	r.Moment = moment
 	for _, c := range s.calls {
-		if row := Of(kind); row.Call == nil || slices.Contains(row.Call.Names, c) {
+		if row := RowOf(kind); row.Call == nil || slices.Contains(row.Call.Names, c) {
 			r.At = append(r.At, c)
 		}
 	}

@@ -154,7 +154,7 @@ func TestDerivedRulesAreOff(t *testing.T) {
 		p := mustPlan(t, spec)
 		src := tape.NewSource(tape.Tape{Seed: 7, Edits: edits})
 		p.On = false
-		p.Begin(src, 0)
+		p.BeginChaos(src, 0)
 		for i := range 2000 {
 			m := &Moment{NowNs: int64(i) * 10e6}
 			p.Ended(m.NowNs)

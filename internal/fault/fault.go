@@ -89,14 +89,14 @@ type Injection struct {
 	StartNs  int64           `json:"start_ns"`
 	EndNs    int64           `json:"end_ns"`
 	Observed uint64          `json:"observed,omitempty"` // event number
-	// Node is the affected node, and Cuts are the directions on which a kind on links lies.
-	Node string `json:"node,omitempty"`
-	Cuts []Cut  `json:"cuts,omitempty"`
+	// Node is the affected node, and Directions are the directions on which a kind on links lies.
+	Node       string      `json:"node,omitempty"`
+	Directions []Direction `json:"cuts,omitempty"`
 }
 
 // Concerns reports whether an injection affects a node or one of its links.
 func (i *Injection) Concerns(node string) bool {
-	return i.Node == node || slices.ContainsFunc(i.Cuts, func(c Cut) bool { return c.From == node || c.To == node })
+	return i.Node == node || slices.ContainsFunc(i.Directions, func(c Direction) bool { return c.From == node || c.To == node })
 }
 
 // Ledger is the account of all faults of a run. Per-packet kinds are counted in Entries alone; Injections lists the

@@ -60,11 +60,11 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 		return nil
 	case !slices.Contains(Shapes, r.Shape):
 		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(Shapes, ", "))
-	case Of(r.Kind).groups() && r.Shape != Majority:
+	case RowOf(r.Kind).groups() && r.Shape != Majority:
 		return fmt.Errorf("%s has no shape %s; partitions have, and %s has %s", r.Kind, r.Shape, r.Kind, Majority)
-	case !Of(r.Kind).groups() && !Of(r.Kind).Parts:
+	case !RowOf(r.Kind).groups() && !RowOf(r.Kind).Parts:
 		return fmt.Errorf("%s has no shape; partitions, crashes, power losses, restarts and pauses have", r.Kind)
-	case Of(r.Kind).Parts && r.Shape == Majority:
+	case RowOf(r.Kind).Parts && r.Shape == Majority:
 		return fmt.Errorf("%s has no shape %s; use %s", r.Kind, r.Shape, Halves)
 	case !grouped && len(r.Targets) > 0:
 		return fmt.Errorf("shape %s stands for targets, and there are some; leave one of both out", r.Shape)
@@ -171,10 +171,10 @@ func (p *Plan) part(a *Action, r *Rule, t *Target, shape uint64) {
 	for _, x := range parts[0] {
 		for _, y := range parts[1] {
 			if !backwards {
-				a.Cuts = append(a.Cuts, Cut{x, y})
+				a.Directions = append(a.Directions, Direction{x, y})
 			}
 			if backwards || !r.OneWay {
-				a.Cuts = append(a.Cuts, Cut{y, x})
+				a.Directions = append(a.Directions, Direction{y, x})
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func (p *Plan) ring(a *Action, nodes []string) {
 	for i, to := range nodes {
 		first := i - majority/2 + n
 		for k := majority; k < n; k++ {
-			a.Cuts = append(a.Cuts, Cut{nodes[(first+k)%n], to})
+			a.Directions = append(a.Directions, Direction{nodes[(first+k)%n], to})
 		}
 	}
 	a.Target = "ring " + strings.Join(nodes, ",")

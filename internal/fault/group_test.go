@@ -43,13 +43,13 @@ func TestHalvesOfAGroup(t *testing.T) {
 		one, two, _ := strings.Cut(a.Target, " | ")
 		for _, x := range strings.Split(one, ",") {
 			for _, y := range strings.Split(two, ",") {
-				if !slices.Contains(a.Cuts, Cut{x, y}) || !slices.Contains(a.Cuts, Cut{y, x}) {
-					t.Errorf("%s: %s still reaches %s: %v", a.Target, x, y, a.Cuts)
+				if !slices.Contains(a.Directions, Direction{x, y}) || !slices.Contains(a.Directions, Direction{y, x}) {
+					t.Errorf("%s: %s still reaches %s: %v", a.Target, x, y, a.Directions)
 				}
 			}
 		}
-		if want := 2 * (strings.Count(one, ",") + 1) * (strings.Count(two, ",") + 1); len(a.Cuts) != want {
-			t.Errorf("%s: %d cuts, want %d: %v", a.Target, len(a.Cuts), want, a.Cuts)
+		if want := 2 * (strings.Count(one, ",") + 1) * (strings.Count(two, ",") + 1); len(a.Directions) != want {
+			t.Errorf("%s: %d cuts, want %d: %v", a.Target, len(a.Directions), want, a.Directions)
 		}
 	}
 	want := []string{"n1,n3,n4 | n2", "n1,n2,n4 | n3", "n1,n4 | n2,n3", "n1,n2,n3 | n4", "n1,n3 | n2,n4", "n1,n2 | n3,n4", "n1 | n2,n3,n4"}
@@ -58,7 +58,7 @@ func TestHalvesOfAGroup(t *testing.T) {
 	}
 	var oneWay []string
 	for _, a := range injections(t, 2, world.FaultRule{LinkEffect: world.LinkEffect{Shape: Halves, OneWay: true}}) {
-		oneWay = append(oneWay, fmt.Sprint(a.Target, a.Cuts))
+		oneWay = append(oneWay, fmt.Sprint(a.Target, a.Directions))
 	}
 	if want := []string{"n1 |> n2[{n1 n2}]", "n1 <| n2[{n2 n1}]"}; !slices.Equal(oneWay, want) {
 		t.Errorf("one way: %q, want %q", oneWay, want)
@@ -69,7 +69,7 @@ func TestHalvesOfAGroup(t *testing.T) {
 func TestBridge(t *testing.T) {
 	var got []string
 	for _, a := range injections(t, 3, world.FaultRule{LinkEffect: world.LinkEffect{Shape: Bridge}}) {
-		got = append(got, fmt.Sprint(a.Target, a.Cuts))
+		got = append(got, fmt.Sprint(a.Target, a.Directions))
 	}
 	want := []string{"n2 | n3 over n1[{n2 n3} {n3 n2}]", "n1 | n3 over n2[{n1 n3} {n3 n1}]", "n1 | n2 over n3[{n1 n2} {n2 n1}]"}
 	if !slices.Equal(got, want) {
@@ -104,7 +104,7 @@ func TestRing(t *testing.T) {
 				me := fmt.Sprintf("n%d", i+1)
 				var set []string
 				for j := range n {
-					if from := fmt.Sprintf("n%d", j+1); !slices.Contains(a.Cuts, Cut{from, me}) {
+					if from := fmt.Sprintf("n%d", j+1); !slices.Contains(a.Directions, Direction{from, me}) {
 						set = append(set, from)
 					}
 				}

@@ -5,7 +5,7 @@ func (e *Entry) Unseen() string {
 	if !Known(e.Kind) {
 		return ""
 	}
-	row := Of(e.Kind)
+	row := RowOf(e.Kind)
 	if why := e.Awaits(); why != "" {
 		return "; " + why
 	}
@@ -31,7 +31,7 @@ func (e *Entry) Awaits() string {
 
 // Unseen explains why no program may have observed what a rule does; empty where there is nothing to say.
 func (e *RuleEntry) Unseen() string {
-	if Known(e.Kind) && Of(e.Kind).Place == OnPacket && e.Planned == 0 && e.Awaits() == "" {
+	if Known(e.Kind) && RowOf(e.Kind).Place == OnPacket && e.Planned == 0 && e.Awaits() == "" {
 		return "; where several rules of a kind apply to a packet, the one with the highest rate counts"
 	}
 	return e.Entry.Unseen()

@@ -42,7 +42,7 @@ func Parse(text string) (world.FaultRule, error) {
 	if !Known(r.Kind) {
 		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, world.FaultNames(Kinds()))
 	}
-	row := Of(r.Kind)
+	row := RowOf(r.Kind)
 	var when []string
 	seen := map[string]bool{}
 	rated := false
@@ -186,7 +186,7 @@ func Sentence(r *world.FaultRule) string {
 	clause(r.RatePPM != tape.Certain || r.When == "" && !r.OnCalls(), "rate", strconv.FormatFloat(float64(r.RatePPM)/tape.Certain, 'f', -1, 64))
 	clause(r.MaxNs > 0, "for", spanOf(r.MinNs, r.MaxNs, func(ns int64) string { return time.Duration(ns).String() }))
 	clause(r.Most > 0, "by", spanOf(r.Least, r.Most, func(v int64) string {
-		if k := r.Kind; Known(k) && Of(k).Amount != nil && Of(k).Amount.PPM {
+		if k := r.Kind; Known(k) && RowOf(k).Amount != nil && RowOf(k).Amount.PPM {
 			return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) + "ppm"
 		}
 		return time.Duration(v).String()

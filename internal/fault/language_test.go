@@ -156,7 +156,7 @@ func TestConditions(t *testing.T) {
 			t.Fatal(err)
 		}
 		src := tape.NewSource(tape.Tape{Seed: 1})
-		p.Begin(src, 2e9)
+		p.BeginChaos(src, 2e9)
 		var got []string
 		for _, a := range p.Step(src, c.m) {
 			got = append(got, a.Target)
@@ -279,7 +279,7 @@ func TestSwarmMasksKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		src := tape.NewSource(tape.Tape{Seed: seed})
-		p.Begin(src, 0)
+		p.BeginChaos(src, 0)
 		p.Step(src, &Moment{})
 		key := ""
 		for _, k := range []world.FaultKind{Crash, Pause} {
@@ -302,7 +302,7 @@ func TestSwarmMasksKinds(t *testing.T) {
 	// The decisions of a tape that plays by default mask nothing.
 	p := mustPlan(t, spec)
 	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Default, Stream: "**"}, {Op: tape.Set, Stream: "fault/crash/n1", Value: 1}}})
-	p.Begin(src, 0)
+	p.BeginChaos(src, 0)
 	if a := p.Step(src, &Moment{}); len(a) != 1 {
 		t.Errorf("an injection that is set does not happen: %+v", a)
 	}
@@ -316,7 +316,7 @@ func TestCalmTapes(t *testing.T) {
 	}
 	p, _ = New(spec)
 	src := tape.NewSource(Calm(tape.Tape{Seed: 3}))
-	p.Begin(src, 0)
+	p.BeginChaos(src, 0)
 	if a := p.Step(src, &Moment{}); a != nil || p.Harms() || p.Packet(&Moment{}, "n1", "n2") != (Rates{}) {
 		t.Errorf("a baseline tape injects: %+v", a)
 	}

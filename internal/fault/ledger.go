@@ -76,7 +76,7 @@ func (l *Ledger) DeliveredPacket(k world.FaultKind, rule int) {
 func (l *Ledger) Begun(a *Action, event uint64) {
 	if len(l.Injections) < MaxInjections {
 		l.Injections = append(l.Injections, Injection{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
-			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs, Node: a.Node, Cuts: a.Cuts})
+			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs, Node: a.Node, Directions: a.Directions})
 	}
 }
 
@@ -103,7 +103,7 @@ func (l *Ledger) Observed(id int, event uint64) {
 // call observes what it meets as it is delivered.
 func (l *Ledger) ObservedPacket(k world.FaultKind, rule int, event uint64) {
 	delivered := uint64(0)
-	if Known(k) && Of(k).Place == OnCall {
+	if Known(k) && RowOf(k).Place == OnCall {
 		delivered = 1
 	}
 	l.observed(k, rule, event, delivered)

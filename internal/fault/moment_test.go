@@ -48,7 +48,7 @@ func TestNumbersOfCalls(t *testing.T) {
 		}
 	}
 	again := p.Again()
-	again.Begin(src, 0)
+	again.BeginChaos(src, 0)
 	if again.Rules[0].Counts[0].Met != 0 || p.Rules[0].Counts[0].Met != 3 {
 		t.Error("two runs of a plan count the same calls")
 	}

@@ -23,8 +23,8 @@ type Chooser interface {
 	Given(stream string, n uint64) uint64
 }
 
-// Cut is one direction between two nodes on which nothing arrives.
-type Cut struct {
+// Direction is one direction between two nodes, on which a fault on links lies.
+type Direction struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
@@ -38,8 +38,8 @@ type Action struct {
 	Group  string          // the group that is parted; empty for other targets
 	// Node is the affected node; empty for kinds on links.
 	Node string
-	// Cuts are the directions on which a kind on links lies; empty for other kinds.
-	Cuts       []Cut
+	// Directions are the directions on which a kind on links lies; empty for other kinds.
+	Directions []Direction
 	Slow       Slow // what a slow link adds
 	Silent     bool // questions about names get no answer; else they get SERVFAIL
 	StartNs    int64
@@ -54,7 +54,7 @@ type Action struct {
 // EndNs is when the action must be undone. That of a restart is not known before its node is down.
 func (a Action) EndNs() int64 {
 	switch {
-	case Of(a.Kind).Ends != Stopped:
+	case RowOf(a.Kind).Ends != Stopped:
 		return a.StartNs + a.DurationNs
 	case a.DownNs == 0:
 		return math.MaxInt64
@@ -344,7 +344,7 @@ func (p *Plan) links(spec *world.Spec) []string {
 // target reads a name: a node, "a-b" or "a->b". Node names may hold hyphens, so every hyphen is tried.
 func (p *Plan) target(k world.FaultKind, name string) (Target, error) {
 	if p.isNode(name) {
-		if Of(k).HasNode() && p.isClient(name) {
+		if RowOf(k).HasNode() && p.isClient(name) {
 			return Target{}, fmt.Errorf("fault %s: %q is a client, and clients suffer link faults only; name a server", k, name)
 		}
 		return Target{Name: name, A: name}, nil
@@ -362,7 +362,7 @@ func (p *Plan) target(k world.FaultKind, name string) (Target, error) {
 }
 
 func (p *Plan) link(k world.FaultKind, t Target) (Target, error) {
-	if Of(k).HasNode() {
+	if RowOf(k).HasNode() {
 		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind affects nodes; name a server", k, t.Name)
 	}
 	if t.A == t.B {
@@ -375,8 +375,8 @@ func (p *Plan) isNode(name string) bool { return slices.Contains(p.Servers, name
 
 func (p *Plan) isClient(name string) bool { return slices.Contains(p.Clients, name) }
 
-// Begin starts the chaos phase, and with Swarm chooses the kinds that it goes without.
-func (p *Plan) Begin(src Chooser, nowNs int64) {
+// BeginChaos starts the chaos phase, and with Swarm chooses the kinds that it goes without.
+func (p *Plan) BeginChaos(src Chooser, nowNs int64) {
 	p.On, p.BeganNs = true, nowNs
 	if len(p.Rules) > 0 && src.Rare(calmStream, 2, 1) == 1 {
 		p.Calm = true
@@ -504,7 +504,7 @@ func First(spec *world.Spec, t tape.Tape, steps uint64) (step uint64, ok bool) {
 	}
 	src := tape.NewSource(t)
 	src.Ready()
-	p.Begin(src, 0)
+	p.BeginChaos(src, 0)
 	for ; step < steps; step++ {
 		for i := range p.Rules {
 			r := &p.Rules[i]
@@ -626,7 +626,7 @@ func duration(minNs, maxNs int64, k uint64) int64 {
 func (p *Plan) busy(row *Row, target string) bool {
 	for i := range p.Active {
 		a := &p.Active[i]
-		if (a.Target == target || a.Group == target && target != "") && (a.Kind == row.Kind && !row.UntilEnd || row.Halts && Of(a.Kind).Halts) {
+		if (a.Target == target || a.Group == target && target != "") && (a.Kind == row.Kind && !row.UntilEnd || row.Halts && RowOf(a.Kind).Halts) {
 			return true
 		}
 	}
@@ -695,7 +695,7 @@ func (p *Plan) Blocked(from, to string) int { return p.Lies(Partition, from, to)
 // 0 if there is none.
 func (p *Plan) Lies(k world.FaultKind, from, to string) Action {
 	for i := len(p.Active) - 1; i >= 0; i-- {
-		if a := &p.Active[i]; a.Kind == k && slices.Contains(a.Cuts, Cut{from, to}) {
+		if a := &p.Active[i]; a.Kind == k && slices.Contains(a.Directions, Direction{from, to}) {
 			return *a
 		}
 	}

@@ -29,7 +29,7 @@ func mustPlan(t *testing.T, spec *world.Spec) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Begin(tape.NewSource(tape.Tape{}), 0)
+	p.BeginChaos(tape.NewSource(tape.Tape{}), 0)
 	return p
 }
 
@@ -42,7 +42,7 @@ func play(p *Plan, src Chooser, steps int) string {
 			fmt.Fprintf(&b, "%dms end %d %s %s\n", now/1e6, a.ID, a.Kind, a.Target)
 		}
 		for _, a := range p.Step(src, &Moment{NowNs: now}) {
-			fmt.Fprintf(&b, "%dms %d %s %s %dms %v\n", now/1e6, a.ID, a.Kind, a.Target, a.DurationNs/1e6, a.Cuts)
+			fmt.Fprintf(&b, "%dms %d %s %s %dms %v\n", now/1e6, a.ID, a.Kind, a.Target, a.DurationNs/1e6, a.Directions)
 			p.Ledger.Begun(&a, uint64(i))
 			p.Ledger.Delivered(&a)
 		}
@@ -295,7 +295,7 @@ func TestRulesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := tape.NewSource(tape.Tape{Seed: 1})
-	p.Begin(src, 0)
+	p.BeginChaos(src, 0)
 	for _, a := range p.Step(src, &Moment{}) {
 		p.Ledger.Begun(&a, 1)
 		p.Ledger.Delivered(&a)
@@ -329,7 +329,7 @@ func TestRestartLastsFromTheStop(t *testing.T) {
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "restart", RatePPM: tape.Certain, Targets: []string{"n1"}, MinNs: 5, MaxNs: 5},
 		world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"n1"}, MinNs: 5, MaxNs: 5}))
 	src := tape.NewSource(tape.Tape{Seed: 1})
-	p.Begin(src, 0)
+	p.BeginChaos(src, 0)
 	a := p.Step(src, &Moment{NowNs: 10})
 	if len(a) != 1 || a[0].Kind != Restart {
 		t.Fatalf("%+v", a)
@@ -362,7 +362,7 @@ func TestRatesOfATape(t *testing.T) {
 		for rule := 1; rule <= 3; rule++ {
 			edits = append(edits, tape.Edit{Op: tape.Set, Stream: RateStream(rule), Value: v})
 		}
-		p.Begin(tape.NewSource(tape.Tape{Seed: v, Edits: edits}), 0)
+		p.BeginChaos(tape.NewSource(tape.Tape{Seed: v, Edits: edits}), 0)
 		if p.Rules[0].RatePPM != want || p.Packet(&Moment{}, "n1", "n2")[DropRate].PPM != want || p.Rules[2].RatePPM != tape.Certain {
 			t.Errorf("%d: %+v", v, p.Rules)
 		}
@@ -370,7 +370,7 @@ func TestRatesOfATape(t *testing.T) {
 	p := mustPlan(t, spec)
 	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Set, Stream: RateStream(2), Value: RateOff},
 		{Op: tape.Set, Stream: RateStream(3), Value: RateOff}}})
-	p.Begin(src, 0)
+	p.BeginChaos(src, 0)
 	if started := p.Step(src, &Moment{}); len(started) > 0 || p.Packet(&Moment{}, "n1", "n2")[DropRate].PPM != 0 || p.Harms() {
 		t.Errorf("rules that are off inject: %+v", started)
 	}
@@ -386,7 +386,7 @@ func TestUnreached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Begin(tape.NewSource(tape.Tape{}), 10e9)
+		p.BeginChaos(tape.NewSource(tape.Tape{}), 10e9)
 		p.Unreached(&Moment{NowNs: 15e9, Event: 7})
 		if e, r := p.Ledger.Entries[0], p.Ledger.Rules[0]; e.Unreached != want || r.Unreached != want ||
 			(e.Awaits() != "") != (want == 1) || p.Ledger.Rules[1].Unreached != 0 {

@@ -100,11 +100,11 @@ type Acts interface {
 type Network interface {
 	// Block loses what is sent on a direction as long as id is not 0; Clog holds it back; Slow adds the fault's Slow to it, or nothing
 	// if its ID is 0.
-	Block(c Cut, id int)
-	Clog(c Cut, id int)
-	Slow(c Cut, on *Action)
+	Block(c Direction, id int)
+	Clog(c Direction, id int)
+	Slow(c Direction, on *Action)
 	// Reset ends the connections of a direction and reports how many there were.
-	Reset(c Cut, a *Action) int
+	Reset(c Direction, a *Action) int
 	// Names has questions of a node about names fail, or get no answer at all, as long as id is not 0.
 	Names(node string, id int, silent bool)
 }
@@ -150,8 +150,8 @@ type Effects interface {
 	EndLeak(a *Action)
 }
 
-// Of gives the row of a kind. It panics for a kind that the table does not have: what users write is checked before (Known).
-func Of(k world.FaultKind) *Row {
+// RowOf gives the row of a kind. It panics for a kind that the table does not have: what users write is checked before (Known).
+func RowOf(k world.FaultKind) *Row {
 	if i := rank(k); i < len(Table) {
 		return &Table[i]
 	}
@@ -210,7 +210,7 @@ func Kinds() []world.FaultKind { return slices.Clone(kinds) }
 
 // Has reports whether a rule with a rate above 0 has a kind of whose row something is true.
 func Has(f *world.Faults, is func(*Row) bool) bool {
-	return slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && Known(r.Kind) && is(Of(r.Kind)) })
+	return slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && Known(r.Kind) && is(RowOf(r.Kind)) })
 }
 
 // LosesPower reports whether the power of a node may go.

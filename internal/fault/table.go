@@ -183,21 +183,21 @@ func setClock(e Effects, a *Action) bool { e.Clock(a); return true }
 
 // block, clog and slow bring the directions that a fault lies on up to date, as it begins and as it ends.
 func block(e Effects, a *Action) bool {
-	for _, c := range a.Cuts {
+	for _, c := range a.Directions {
 		e.Block(c, e.Lies(a.Kind, c.From, c.To).ID)
 	}
 	return true
 }
 
 func clog(e Effects, a *Action) bool {
-	for _, c := range a.Cuts {
+	for _, c := range a.Directions {
 		e.Clog(c, e.Lies(a.Kind, c.From, c.To).ID)
 	}
 	return true
 }
 
 func slow(e Effects, a *Action) bool {
-	for _, c := range a.Cuts {
+	for _, c := range a.Directions {
 		on := e.Lies(a.Kind, c.From, c.To)
 		e.Slow(c, &on)
 	}
@@ -211,7 +211,7 @@ func undo(update func(Effects, *Action) bool) func(Effects, *Action) {
 // reset ends connections: where there is none, nothing was delivered.
 func reset(e Effects, a *Action) bool {
 	n := 0
-	for _, c := range a.Cuts {
+	for _, c := range a.Directions {
 		n += e.Reset(c, a)
 	}
 	return n > 0

@@ -14,10 +14,10 @@ import (
 type noEffects struct{ Effects }
 
 func (noEffects) Lies(world.FaultKind, string, string) Action { return Action{} }
-func (noEffects) Block(Cut, int)                              {}
-func (noEffects) Clog(Cut, int)                               {}
-func (noEffects) Slow(Cut, *Action)                           {}
-func (noEffects) Reset(Cut, *Action) int                      { return 0 }
+func (noEffects) Block(Direction, int)                        {}
+func (noEffects) Clog(Direction, int)                         {}
+func (noEffects) Slow(Direction, *Action)                     {}
+func (noEffects) Reset(Direction, *Action) int                { return 0 }
 func (noEffects) Names(string, int, bool)                     {}
 func (noEffects) TakeDown(*Action)                            {}
 func (noEffects) BringUp(*Action)                             {}
@@ -85,7 +85,7 @@ func TestEachKindIsComplete(t *testing.T) {
 			fail("it harms no calls, and says which")
 		}
 		if r.Inject != nil {
-			if got := r.Inject(noEffects{}, &Action{Kind: r.Kind, Cuts: []Cut{{"a", "b"}}}); got == r.Instant {
+			if got := r.Inject(noEffects{}, &Action{Kind: r.Kind, Directions: []Direction{{"a", "b"}}}); got == r.Instant {
 				fail("where there is nothing to harm, delivered is %v", got)
 			}
 		}
@@ -111,5 +111,5 @@ func TestAnUnknownKindPanics(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	Of("gremlin")
+	RowOf("gremlin")
 }

@@ -11,7 +11,7 @@ import (
 
 // Text is the digest of a file, as Of gives it, or why there is none.
 func Text(path string, stop func() bool) string {
-	sum, found := Of(path, stop)
+	sum, found := Sum(path, stop)
 	switch {
 	case !found:
 		return "gone"

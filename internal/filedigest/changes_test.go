@@ -35,12 +35,12 @@ func TestReplacedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before, _ := Of(file, nil)
+	before, _ := Sum(file, nil)
 	until(Now())
 	if err := os.Rename(other, file); err != nil {
 		t.Fatal(err)
 	}
-	if after, _ := Of(file, nil); after == before {
+	if after, _ := Sum(file, nil); after == before {
 		t.Error("the digest of the file before is still given")
 	}
 }

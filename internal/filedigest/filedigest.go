@@ -37,10 +37,10 @@ type entry struct {
 	sum      string
 }
 
-// Of gives the SHA-256 of a file, unless this process has computed it since the file's size, its date or its inode last changed. A file beyond
+// Sum gives the SHA-256 of a file, unless this process has computed it since the file's size, its date or its inode last changed. A file beyond
 // MaxBytes, or one whose hashing stop ends, has its size and its date instead (see Hashed). stop may be nil. The sum of a file that
 // cannot be read, or is no regular one, is empty, and found is false if there is no such file.
-func Of(path string, stop func() bool) (sum string, found bool) {
+func Sum(path string, stop func() bool) (sum string, found bool) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return "", false

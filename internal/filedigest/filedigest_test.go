@@ -21,10 +21,10 @@ func TestOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := sha256.Sum256(text)
-	if sum, found := Of(file, nil); sum != hex.EncodeToString(want[:]) || !found || !Hashed(sum) {
+	if sum, found := Sum(file, nil); sum != hex.EncodeToString(want[:]) || !found || !Hashed(sum) {
 		t.Errorf("a file: %q, %v", sum, found)
 	}
-	if sum, found := Of(filepath.Join(dir, "none"), nil); sum != "" || found {
+	if sum, found := Sum(filepath.Join(dir, "none"), nil); sum != "" || found {
 		t.Errorf("no file: %q, %v", sum, found)
 	}
 	pipe := filepath.Join(dir, "pipe")
@@ -32,7 +32,7 @@ func TestOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{pipe, "/dev/zero", dir} {
-		if sum, found := Of(name, nil); sum != "" || !found {
+		if sum, found := Sum(name, nil); sum != "" || !found {
 			t.Errorf("%s: %q, %v", name, sum, found)
 		}
 	}
@@ -48,14 +48,14 @@ func TestOfSparseFile(t *testing.T) {
 		needs.Missing(t, "a file system with sparse files of 8 TiB", err)
 	}
 	asked := false
-	first, found := Of(file, func() bool { asked = true; return false })
+	first, found := Sum(file, func() bool { asked = true; return false })
 	if !found || Hashed(first) || !strings.Contains(first, "8796093022208 bytes") || asked {
 		t.Errorf("%q, %v; it was read: %v", first, found, asked)
 	}
 	if err := os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if second, _ := Of(file, nil); second == first {
+	if second, _ := Sum(file, nil); second == first {
 		t.Errorf("with another date it is %q as well", second)
 	}
 }
@@ -67,11 +67,11 @@ func TestOfStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	sum, found := Of(file, func() bool { asked++; return asked > 3 })
+	sum, found := Sum(file, func() bool { asked++; return asked > 3 })
 	if !found || Hashed(sum) || asked != 4 {
 		t.Errorf("%q, %v, after %d steps", sum, found, asked)
 	}
-	if sum, _ := Of(file, nil); !Hashed(sum) || len(sum) != 64 {
+	if sum, _ := Sum(file, nil); !Hashed(sum) || len(sum) != 64 {
 		t.Errorf("hashed again it is %q", sum)
 	}
 }

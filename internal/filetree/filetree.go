@@ -152,7 +152,7 @@ func (t *Tree) ModesChanged(now *Tree) []string {
 	paths := slices.Collect(maps.Keys(t.Modes))
 	paths = slices.AppendSeq(paths, maps.Keys(now.Modes))
 	slices.Sort(paths)
-	then, later := t.At("/"), now.At("/")
+	then, later := t.LookupAt("/"), now.LookupAt("/")
 	var list []string
 	for _, file := range slices.Compact(paths) {
 		_, isFolder := t.Folders[file]
@@ -177,8 +177,8 @@ type Lookup struct {
 	names map[string]map[string]bool
 }
 
-// At is the Lookup of a Tree that lies at an absolute path. A nil Tree and its nil Lookup know nothing.
-func (t *Tree) At(dir string) *Lookup {
+// LookupAt is the Lookup of a Tree that lies at an absolute path. A nil Tree and its nil Lookup know nothing.
+func (t *Tree) LookupAt(dir string) *Lookup {
 	if t == nil {
 		return nil
 	}

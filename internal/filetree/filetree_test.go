@@ -50,7 +50,7 @@ func TestTree(t *testing.T) {
 	if later := tree.Later(Read(dir, none)); !slices.Equal(later, []string{".bloodhound", "folder/new", "new", "secret", "younger"}) {
 		t.Errorf("later: %q", later)
 	}
-	lookup := tree.At(dir)
+	lookup := tree.LookupAt(dir)
 	for name, want := range map[string]bool{"a": false, "folder": false, "folder/b": false, "new": true, "folder/new": true,
 		"younger": true, ".git/index": false, "": false, "../elsewhere": false} {
 		if lookup.Later(in(name)) != want {
@@ -80,11 +80,11 @@ func TestTree(t *testing.T) {
 	}
 	tree.Add("younger/file")
 	tree.Add("new")
-	if lookup := tree.At(dir); lookup.Later(in("new")) || lookup.Later(in("younger")) || !lookup.Later(in("folder/new")) {
+	if lookup := tree.LookupAt(dir); lookup.Later(in("new")) || lookup.Later(in("younger")) || !lookup.Later(in("folder/new")) {
 		t.Errorf("what was added is later: %v", tree.Folders)
 	}
 	var unknown *Tree
-	if lookup := unknown.At(dir); lookup.Later(in("new")) {
+	if lookup := unknown.LookupAt(dir); lookup.Later(in("new")) {
 		t.Error("a Tree that is not known has later files")
 	} else if _, known := lookup.Mode(in("a"), false); known {
 		t.Error("a Tree that is not known has permissions")

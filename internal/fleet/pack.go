@@ -40,7 +40,7 @@ func packEntries(ctx context.Context, s store.Store, before time.Time, dry bool)
 		return p, err
 	}
 	var old records.Superseded
-	if _, err = s.Read(ctx, records.SupersededPrefix, "", func(e store.Entry) error { old.Take(e); return nil }); err != nil {
+	if _, err = s.Read(ctx, records.SupersededPrefix, "", func(e store.Entry) error { old.AddEntry(e); return nil }); err != nil {
 		return p, err
 	}
 	if dry {
@@ -60,7 +60,7 @@ func packSpans(ctx context.Context, s store.Store, before time.Time, dry bool) (
 	for {
 		packer := records.Packer{BeforeMs: before.UnixMilli()}
 		_, err := s.Read(ctx, records.SpanPrefix, "", func(e store.Entry) error {
-			if packer.Take(e); packer.Singles >= maxPacking {
+			if packer.AddEntry(e); packer.Singles >= maxPacking {
 				return errFull
 			}
 			return nil

@@ -95,7 +95,7 @@ func readEDN(r io.Reader, j *jepsen) error {
 			j.missed++
 			if e, ok := j.quickTransaction(text); ok {
 				j.missed = 0
-				if err := j.give(e); err != nil {
+				if err := j.emitEvent(e); err != nil {
 					return j.placed(err)
 				}
 				p.r.Discard(len(text)) // it was there

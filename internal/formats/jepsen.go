@@ -194,11 +194,11 @@ func (j *jepsen) make(f *fields) error {
 	if err != nil || skip {
 		return err
 	}
-	return j.give(e)
+	return j.emitEvent(e)
 }
 
-// give numbers an event and gives it away.
-func (j *jepsen) give(e history.Event) error {
+// emitEvent numbers an event and passes it on.
+func (j *jepsen) emitEvent(e history.Event) error {
 	if j.count++; j.count > history.MaxEvents {
 		return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
 	}

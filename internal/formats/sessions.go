@@ -84,8 +84,8 @@ type sessions struct {
 	count int
 }
 
-// begin adds a transaction to a session, and gives it until the next one begins.
-func (s *sessions) begin(session string, fate history.Type) (*transaction, error) {
+// addTransaction adds a transaction to a session and returns it. It may be filled until the next one begins.
+func (s *sessions) addTransaction(session string, fate history.Type) (*transaction, error) {
 	i, known := s.at[session]
 	if !known {
 		i = len(s.names)
@@ -220,7 +220,7 @@ func (s *sessions) plume(r io.Reader) error {
 			if !a.write {
 				return nil
 			}
-			t, err := s.begin(fmt.Sprintf("aborted write %d", s.count+1), history.Fail)
+			t, err := s.addTransaction(fmt.Sprintf("aborted write %d", s.count+1), history.Fail)
 			if err == nil {
 				t.accesses = append(t.accesses, a)
 			}
@@ -231,7 +231,7 @@ func (s *sessions) plume(r io.Reader) error {
 		} else if known && last[session] != txn {
 			return fmt.Errorf("transaction %s goes on after transaction %s of the same session", txn, last[session])
 		} else if !known {
-			t, err := s.begin(session, history.Ok)
+			t, err := s.addTransaction(session, history.Ok)
 			if err != nil {
 				return err
 			}
@@ -267,7 +267,7 @@ func (s *sessions) awdit(r io.Reader) error {
 			return err
 		}
 		if t == nil {
-			if t, err = s.begin(fmt.Sprintf("session %d", session), history.Ok); err != nil {
+			if t, err = s.addTransaction(fmt.Sprintf("session %d", session), history.Ok); err != nil {
 				return err
 			}
 		}
@@ -300,7 +300,7 @@ func (s *sessions) dbcop(r io.Reader) error {
 			if m[2] != "" {
 				fate = history.Fail
 			}
-			t, err := s.begin(fmt.Sprintf("session %d", session), fate)
+			t, err := s.addTransaction(fmt.Sprintf("session %d", session), fate)
 			if err != nil {
 				return err
 			}
@@ -366,7 +366,7 @@ func (s *sessions) dbcopJSON(r io.Reader) error {
 			if !*txn.Committed {
 				fate = history.Fail
 			}
-			t, err := s.begin(fmt.Sprintf("session %d", i+1), fate)
+			t, err := s.addTransaction(fmt.Sprintf("session %d", i+1), fate)
 			if err != nil {
 				return err
 			}
@@ -460,7 +460,7 @@ func (s *sessions) bincode(r *bufio.Reader) error {
 	}
 	for i, all := uint64(0), n.count(); i < all && n.err == nil; i++ {
 		for k, txns := uint64(0), n.count(); k < txns && n.err == nil; k++ {
-			t, err := s.begin(fmt.Sprintf("session %d", i+1), history.Ok)
+			t, err := s.addTransaction(fmt.Sprintf("session %d", i+1), history.Ok)
 			if err != nil {
 				return err
 			}
@@ -507,7 +507,7 @@ func (s *sessions) cobra(r *bufio.Reader, session string) error {
 			}
 			id = n.word()
 			var err error
-			if t, err = s.begin(session, history.Ok); err != nil {
+			if t, err = s.addTransaction(session, history.Ok); err != nil {
 				return err
 			}
 		case 'C', 'A':

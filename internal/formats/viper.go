@@ -232,7 +232,7 @@ func (v *viper) events() ([]history.Event, error) {
 	slices.SortFunc(order, func(x, y string) int { return v.keys[x].Cmp(v.keys[y]) })
 	s := &sessions{at: map[string]int{}}
 	for i := range v.txns {
-		t, err := s.begin(v.txns[i].session, history.Ok)
+		t, err := s.addTransaction(v.txns[i].session, history.Ok)
 		if err != nil {
 			return nil, err
 		}

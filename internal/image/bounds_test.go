@@ -74,7 +74,7 @@ func TestPullEndsBetweenLayers(t *testing.T) {
 	opened = 0
 	s := store(t)
 	platform := &v1.Platform{OS: "linux", Architecture: "amd64"}
-	if _, err := s.take(ctx, "test", img, platform, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := s.storeImage(ctx, "test", img, platform, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if opened != 3 {

@@ -119,7 +119,7 @@ func (s *Store) Pull(ctx context.Context, text, dir string, o Options) (*Referen
 	if err != nil {
 		return nil, fmt.Errorf("cannot pull image %s: %w", text, err)
 	}
-	ref, err := s.take(ctx, text, img, platform, o)
+	ref, err := s.storeImage(ctx, text, img, platform, o)
 	if err != nil {
 		return nil, fmt.Errorf("cannot pull image %s: %w", text, err)
 	}
@@ -129,8 +129,8 @@ func (s *Store) Pull(ctx context.Context, text, dir string, o Options) (*Referen
 // maxConfigBytes bounds a configuration, which is held in memory.
 const maxConfigBytes = 16 << 20
 
-// take unpacks an image, and then points its reference at it.
-func (s *Store) take(ctx context.Context, text string, img v1.Image, platform *v1.Platform, o Options) (*Reference, error) {
+// storeImage unpacks an image, and then points its reference at it.
+func (s *Store) storeImage(ctx context.Context, text string, img v1.Image, platform *v1.Platform, o Options) (*Reference, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
 		return nil, fmt.Errorf("its manifest: %w", err)

@@ -61,7 +61,7 @@ func (t *Timeline) records(file string, text []byte) error {
 			if err != nil {
 				return err
 			}
-			t.begin(f)
+			t.openFault(f)
 			t.part(Stamp{Ns: f.TimeNs, File: file, Line: line})
 			t.part(Stamp{Ns: max(f.TimeNs, f.EndNs), File: file, Line: line})
 			continue
@@ -116,7 +116,7 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 		return Fault{}, &LineError{file, line, "a fault without node", "add the server that it befell"}
 	}
 	f := Fault{TimeNs: *r.TimeNs, Kind: kind, Server: r.Node, Why: r.Fault}
-	lasts := fault.Of(kind).Lasts()
+	lasts := fault.RowOf(kind).Lasts()
 	if r.For != "" {
 		d, err := time.ParseDuration(r.For)
 		switch {
@@ -276,7 +276,7 @@ func (t *Timeline) kubernetes(file string, text []byte) error {
 	slices.SortStableFunc(sorted, func(a, b event) int { return cmp.Compare(a.at.Ns, b.at.Ns) })
 	for _, e := range sorted {
 		if kind := begins[e.reason]; kind != "" {
-			t.begin(Fault{TimeNs: e.at.Ns, Kind: kind, Server: e.server, Why: e.reason})
+			t.openFault(Fault{TimeNs: e.at.Ns, Kind: kind, Server: e.server, Why: e.reason})
 		} else if kinds := ends[e.reason]; kinds == nil || !t.end(e.server, e.at.Ns, kinds...) {
 			t.Ignored["events "+e.reason]++
 			t.saw(e.at)

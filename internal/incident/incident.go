@@ -222,8 +222,8 @@ func Join(list []*Timeline) *Timeline {
 // IgnoredKinds lists the kinds of records that were ignored, sorted.
 func (t *Timeline) IgnoredKinds() []string { return slices.Sorted(maps.Keys(t.Ignored)) }
 
-// begin is an open fault that a later event ends.
-func (t *Timeline) begin(f Fault) { t.Faults = append(t.Faults, f) }
+// openFault adds a fault that a later event ends.
+func (t *Timeline) openFault(f Fault) { t.Faults = append(t.Faults, f) }
 
 // end ends the open fault of a server of one of these kinds. It reports whether there was one.
 func (t *Timeline) end(server string, atNs int64, kinds ...world.FaultKind) bool {

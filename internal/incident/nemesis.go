@@ -62,7 +62,7 @@ func (n *nemesis) did(e formats.NemesisEvent) error {
 						server, ms), "correct or remove it"}
 				}
 				n.timeline.end(server, e.TimeNs, "clock_skew")
-				n.begin(e, Fault{Kind: "clock_skew", Server: server, AmountNs: int64(math.Abs(ms) * 1e6)})
+				n.openFault(e, Fault{Kind: "clock_skew", Server: server, AmountNs: int64(math.Abs(ms) * 1e6)})
 				known = true
 			}
 		}
@@ -71,7 +71,7 @@ func (n *nemesis) did(e formats.NemesisEvent) error {
 	case len(cuts) > 0:
 		known = true
 		for _, f := range cuts {
-			n.begin(e, f)
+			n.openFault(e, f)
 		}
 	case is("heal") || strings.Contains(results, "network-healed") || strings.Contains(results, "fully connected") ||
 		is("stop") && is("partition", "partitions"):
@@ -93,16 +93,16 @@ func (n *nemesis) did(e formats.NemesisEvent) error {
 	return nil
 }
 
-func (n *nemesis) begin(e formats.NemesisEvent, f Fault) {
+func (n *nemesis) openFault(e formats.NemesisEvent, f Fault) {
 	f.TimeNs, f.Why = e.TimeNs, "nemesis "+e.F
-	n.timeline.begin(f)
+	n.timeline.openFault(f)
 }
 
 // beginAll begins a fault on each node that has none of its kind.
 func (n *nemesis) beginAll(e formats.NemesisEvent, kind world.FaultKind, nodes map[string]any) bool {
 	for _, server := range slices.Sorted(maps.Keys(nodes)) {
 		if !slices.ContainsFunc(n.timeline.Faults, func(f Fault) bool { return f.Kind == kind && f.Server == server && f.EndNs == 0 }) {
-			n.begin(e, Fault{Kind: kind, Server: server})
+			n.openFault(e, Fault{Kind: kind, Server: server})
 		}
 	}
 	return len(nodes) > 0

@@ -158,7 +158,7 @@ type source struct {
 	fset *token.FileSet
 }
 
-func (s *source) at(n ast.Node) string {
+func (s *source) placeOf(n ast.Node) string {
 	return s.path + ":" + strconv.Itoa(s.fset.Position(n.Pos()).Line)
 }
 
@@ -244,11 +244,11 @@ func TestLiveIsItsOwnProduct(t *testing.T) {
 			switch {
 			case !ok:
 			case !own(s.pkg) && own(to):
-				t.Errorf("%s: %s must not import %s, which is of the module live", s.at(node), s.pkg, to)
+				t.Errorf("%s: %s must not import %s, which is of the module live", s.placeOf(node), s.pkg, to)
 			case own(s.pkg) && !own(to) && !s.test:
 				seen++
 				if !slices.ContainsFunc(forLive, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
-					t.Errorf("%s: the module live must not import %s", s.at(node), to)
+					t.Errorf("%s: the module live must not import %s", s.placeOf(node), to)
 				}
 			}
 		}
@@ -285,7 +285,7 @@ func TestImportsPointOneWay(t *testing.T) {
 				continue
 			}
 			if other, line := home(to); line >= from && other != house {
-				t.Errorf("%s: %s must not import %s, which is beside it or above it", s.at(node), s.pkg, to)
+				t.Errorf("%s: %s must not import %s, which is beside it or above it", s.placeOf(node), s.pkg, to)
 			}
 		}
 	}
@@ -380,7 +380,7 @@ func TestExamplesImportPublicPackages(t *testing.T) {
 			}
 			inside = true
 			if insiders[s.path] == "" && insiders[s.pkg+"/"] == "" {
-				t.Errorf("%s: an example imports %s, which users cannot; use public packages, or name the reason in internal/lint", s.at(node), to)
+				t.Errorf("%s: an example imports %s, which users cannot; use public packages, or name the reason in internal/lint", s.placeOf(node), to)
 			}
 		}
 		if insiders[s.path] != "" && !inside {
@@ -420,12 +420,12 @@ func TestPublicSignatures(t *testing.T) {
 				return false
 			case *ast.SelectorExpr:
 				if id, ok := n.X.(*ast.Ident); ok && foreign[id.Name] != "" && !aliases[strings.TrimPrefix(foreign[id.Name], module)+"."+n.Sel.Name] {
-					t.Errorf("%s: an exported signature names %s of %s", s.at(n), n.Sel.Name, foreign[id.Name])
+					t.Errorf("%s: an exported signature names %s of %s", s.placeOf(n), n.Sel.Name, foreign[id.Name])
 				}
 				return false
 			case *ast.Ident:
 				if name := s.pkg + "." + n.Name; !offered && declared[name] && !aliases[name] {
-					t.Errorf("%s: a type that has a public alias names %s, which has none", s.at(n), n.Name)
+					t.Errorf("%s: a type that has a public alias names %s, which has none", s.placeOf(n), n.Name)
 				}
 			}
 			return true
@@ -517,25 +517,25 @@ func TestWhatDecidesDoesNotAct(t *testing.T) {
 		}
 		for p, node := range imports(s) {
 			if slices.Contains(acts, p) {
-				t.Errorf("%s: %s is pure and must not import %s", s.at(node), s.pkg, p)
+				t.Errorf("%s: %s is pure and must not import %s", s.placeOf(node), s.pkg, p)
 			}
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch x := n.(type) {
 			case *ast.GoStmt:
-				t.Errorf("%s: a goroutine in a pure package", s.at(x))
+				t.Errorf("%s: a goroutine in a pure package", s.placeOf(x))
 			case *ast.ChanType:
-				t.Errorf("%s: a channel in a pure package", s.at(x))
+				t.Errorf("%s: a channel in a pure package", s.placeOf(x))
 			case *ast.CallExpr:
 				if f, ok := x.Fun.(*ast.SelectorExpr); ok {
 					if id, ok := f.X.(*ast.Ident); ok && (id.Name == "unix" || id.Name == "syscall") && !slices.Contains(inert, f.Sel.Name) {
-						t.Errorf("%s: the system call %s.%s in a pure package", s.at(x), id.Name, f.Sel.Name)
+						t.Errorf("%s: the system call %s.%s in a pure package", s.placeOf(x), id.Name, f.Sel.Name)
 					}
 				}
 			case *ast.SelectorExpr:
 				if id, ok := x.X.(*ast.Ident); ok && id.Name == "time" &&
 					slices.Contains([]string{"Now", "Since", "After", "Sleep", "NewTimer", "Tick"}, x.Sel.Name) {
-					t.Errorf("%s: time.%s in a pure package", s.at(x), x.Sel.Name)
+					t.Errorf("%s: time.%s in a pure package", s.placeOf(x), x.Sel.Name)
 				}
 			}
 			return true
@@ -563,12 +563,12 @@ func TestExportedThingsAreDocumented(t *testing.T) {
 			case *ast.FuncDecl:
 				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || exportedReceiver(d)) && !obvious(d) &&
 					!(d.Recv != nil && promised[s.pkg+"."+d.Name.Name]) {
-					t.Errorf("%s: %s has no comment", s.at(d), d.Name.Name)
+					t.Errorf("%s: %s has no comment", s.placeOf(d), d.Name.Name)
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
 					if ts, ok := spec.(*ast.TypeSpec); ok && ts.Name.IsExported() && d.Doc == nil && ts.Doc == nil && ts.Comment == nil {
-						t.Errorf("%s: %s has no comment", s.at(ts), ts.Name.Name)
+						t.Errorf("%s: %s has no comment", s.placeOf(ts), ts.Name.Name)
 					}
 				}
 			}

@@ -1,10 +1,7 @@
 package lint
 
 import (
-	"maps"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
 )
 
@@ -20,33 +17,17 @@ var translatedBudget = map[string]int{
 
 // Doc comments begin with what a thing does, and each one that is rewritten stays so.
 func TestCommentsDoNotReadLikeTranslations(t *testing.T) {
-	counts, found := map[string]int{}, map[string][]string{}
+	found := map[string][]string{}
 	for _, s := range sourcesIn(t, "", "") {
-		if strings.HasPrefix(s.path, "bench/bugs/") { // figures were measured with these bytes
-			continue
-		}
-		folder, _, _ := strings.Cut(s.path, "/")
 		for _, group := range s.file.Comments {
 			for _, c := range group.List {
 				if translated.MatchString(c.Text) {
-					counts[folder]++
-					found[folder] = append(found[folder], s.fset.Position(c.Pos()).String()+": "+c.Text)
+					found[s.folder()] = append(found[s.folder()], s.fset.Position(c.Pos()).String()+": "+c.Text)
 				}
 			}
 		}
 	}
-	for folder := range translatedBudget {
-		counts[folder] += 0 // a folder without matches also has to be looked at
-	}
-	for _, folder := range slices.Sorted(maps.Keys(counts)) {
-		switch have, budget := counts[folder], translatedBudget[folder]; {
-		case have > budget:
-			t.Errorf("%s has %d comments that read like a translation, and its budget is %d: begin them with what the "+
-				"thing does; the last of them are\n%s", folder, have, budget, strings.Join(found[folder][max(0, have-5):], "\n"))
-		case have < budget:
-			t.Errorf("%s has %d comments that read like a translation: lower its budget from %d", folder, have, budget)
-		}
-	}
+	keepBudget(t, "comments that read like a translation", "begin them with what the thing does", found, translatedBudget)
 }
 
 func TestTranslated(t *testing.T) {

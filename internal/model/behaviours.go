@@ -123,12 +123,12 @@ func (b *Behaviour) Shows(i int, want any, operator string, args ...any) bool {
 	}
 	var values []value.Value
 	for _, a := range args {
-		values = append(values, of(a))
+		values = append(values, valueOf(a))
 	}
 	v, err := w.ev.Value(b.moves[i].state, op, values...)
 	if err != nil {
 		w.err = err
 		return false
 	}
-	return value.Equal(v, of(want))
+	return value.Equal(v, valueOf(want))
 }

@@ -417,7 +417,7 @@ func evaluated(p *vm.Program, env map[string]any) (value.Value, error) {
 func asValue(v any) (value.Value, error) {
 	switch v := v.(type) {
 	case value.Value, bool, int, int64, uint64, string:
-		return of(v), nil
+		return valueOf(v), nil
 	case []any:
 		items := make([]value.Value, len(v))
 		for i := range v {

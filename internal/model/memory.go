@@ -105,7 +105,7 @@ const (
 func newMemory(spec *tla.Spec, initial []tla.State) *memory {
 	m := &memory{cells: cells.Divide(initial), scratch: make([]bool, len(spec.Variables)), recent: make([]recent, recents)}
 	for i := range spec.Variables {
-		for from, to := m.cells.Of(i); from < to; from++ {
+		for from, to := m.cells.Range(i); from < to; from++ {
 			m.seeds, m.variables = append(m.seeds, splitmix.Mix(uint64(from+1)*splitmix.Gamma)), append(m.variables, i)
 			m.all.Add(from)
 		}
@@ -123,8 +123,8 @@ func (m *memory) forget() {
 	clear(m.recent)
 }
 
-// rest makes room, between runs. It reports whether it has forgotten all.
-func (m *memory) rest() bool {
+// makeRoom frees memory between runs. It reports whether it has forgotten everything.
+func (m *memory) makeRoom() bool {
 	most := mostOutcomes
 	if m.useless {
 		most = mostUseless
@@ -299,7 +299,7 @@ func (m *memory) mark(cell int, print uint64) uint64 { return splitmix.Mix(print
 
 // parts calls f with what each cell of a variable has.
 func (m *memory) parts(variable int, v value.Value, f func(w write)) {
-	from, to := m.cells.Of(variable)
+	from, to := m.cells.Range(variable)
 	if list, ok := m.cells.Parts(variable, v); ok {
 		for i, v := range list {
 			print := v.Fingerprint()
@@ -350,7 +350,7 @@ func (m *memory) apply(p *point, c *change) {
 
 // divided reports whether a variable has its arguments in cells of their own.
 func (m *memory) divided(p *point, variable int) bool {
-	from, to := m.cells.Of(variable)
+	from, to := m.cells.Range(variable)
 	return to-from > 1 && p.cells[to-1] >= 0
 }
 
@@ -360,7 +360,7 @@ func (m *memory) state(p *point) tla.State {
 		if v != nil {
 			continue
 		}
-		from, to := m.cells.Of(i)
+		from, to := m.cells.Range(i)
 		if m.divided(p, i) {
 			parts := make([]value.Value, to-from)
 			for k := range parts {

@@ -37,7 +37,7 @@ func TestMemoryChangesNothing(t *testing.T) {
 		if seed%50 == 49 {
 			found = max(found, quick.memory.found)
 			quick.memory.forget()
-			quick.begin()
+			quick.makeInitial()
 		}
 		tell := func(f *Follower) string {
 			return fmt.Sprint(f.End(), f.Tally(), f.steps, len(f.states), slices.Clone(f.Reached()))

@@ -122,8 +122,8 @@ func (m *Model) Actions() []string {
 // Name is a model value: what a configuration file names without quotes.
 func Name(name string) value.Value { return value.ModelValue(name) }
 
-// of is a value of the specification: of a bool, an integer, a string, a slice of such (a sequence), or one that is a value already.
-func of(v any) value.Value {
+// valueOf converts a bool, an integer, a string or a slice of such (a sequence) to a value of the specification.
+func valueOf(v any) value.Value {
 	switch v := v.(type) {
 	case value.Value:
 		return v
@@ -140,7 +140,7 @@ func of(v any) value.Value {
 	case []any:
 		items := make([]value.Value, len(v))
 		for i := range v {
-			items[i] = of(v[i])
+			items[i] = valueOf(v[i])
 		}
 		return value.NewTuple(items)
 	}
@@ -285,7 +285,7 @@ func (m *Model) Follow() (*Follower, error) {
 		f.memory.scratch[i] = true
 	}
 	f.first = initial
-	f.begin()
+	f.makeInitial()
 	f.Restart()
 	return f, nil
 }
@@ -295,8 +295,8 @@ func (f *Follower) Release() { f.model.idle.Put(f) }
 
 // Restart begins another run.
 func (f *Follower) Restart() {
-	if f.memory.rest() {
-		f.begin()
+	if f.memory.makeRoom() {
+		f.makeInitial()
 	}
 	f.drop(f.states)
 	f.states = f.states[:0]
@@ -312,8 +312,8 @@ func (f *Follower) Restart() {
 	f.view, f.came, f.unseen, f.measures = 0, 0, true, false
 }
 
-// begin makes the states that runs begin with.
-func (f *Follower) begin() {
+// makeInitial makes the initial states of runs.
+func (f *Follower) makeInitial() {
 	f.initial = f.initial[:0]
 	for _, s := range f.first {
 		p := f.memory.newPoint(s)
@@ -390,7 +390,7 @@ func number(op *eval.Operator, args []any) string {
 func (f *Follower) bind(args []any) {
 	f.args = f.args[:0]
 	for _, v := range args {
-		f.args = append(f.args, of(v))
+		f.args = append(f.args, valueOf(v))
 	}
 }
 
@@ -620,7 +620,7 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 		return
 	}
 	f.bind(args)
-	seen := of(want)
+	seen := valueOf(want)
 	op := f.shows[operator]
 	if op == nil {
 		e, err := eval.ExpressionOf(f.model.spec, operator)
@@ -756,7 +756,7 @@ func (f *Follower) look() {
 	}
 	f.view = fp
 	if f.measures {
-		f.near.take(f.memory, p)
+		f.near.addState(f.memory, p)
 	}
 }
 

@@ -62,8 +62,8 @@ func (f *Follower) Measure() {
 	f.measures = true
 }
 
-// take takes in a state of the run.
-func (n *nearness) take(m *memory, p *point) {
+// addState adds a state of the run.
+func (n *nearness) addState(m *memory, p *point) {
 	if n.met[p.print] || len(n.met) >= mostMeasured || n.left < 0 {
 		return
 	}

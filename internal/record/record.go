@@ -219,7 +219,7 @@ type Outcome struct {
 	// Programs lists the programs that nodes under test executed, in the order in which they were first seen.
 	Programs []Program `json:"programs,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex, or size and date of a file that was not hashed
-	// (filedigest.Of). A base folder that was listed, whose
+	// (filedigest.Sum). A base folder that was listed, whose
 	// path has a slash at its end, is listed here with its names, joined by slashes, or, where these are many, with
 	// "sha256:" and their digest.
 	Files map[string]string `json:"files,omitempty"`

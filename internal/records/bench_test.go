@@ -130,7 +130,7 @@ func BenchmarkPackedDay(b *testing.B) {
 	for b.Loop() {
 		p := records.Packer{BeforeMs: 1 << 60}
 		for _, e := range singles {
-			p.Take(e)
+			p.AddEntry(e)
 		}
 		packs, _ = p.Packs()
 	}

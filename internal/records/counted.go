@@ -110,8 +110,8 @@ type Superseded struct {
 // SupersededPrefix matches the records that later ones may replace.
 var SupersededPrefix = store.AnyOf(kindCounted+"/", kindWorker+"/")
 
-// Take takes in an entry.
-func (s *Superseded) Take(e store.Entry) {
+// AddEntry adds an entry of the database.
+func (s *Superseded) AddEntry(e store.Entry) {
 	if s.counts == nil {
 		s.counts, s.workers = map[string]*Counted{}, map[string]*Worker{}
 	}

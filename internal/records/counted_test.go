@@ -32,7 +32,7 @@ func TestCounts(t *testing.T) {
 		var old Superseded
 		for _, e := range append(list, list[:len(list)/2]...) {
 			v.Take(e)
-			old.Take(e)
+			old.AddEntry(e)
 		}
 		c := v.Test("t").Counts("c")
 		if c.Runs != 42 || *c.Fault("kill") != (FaultCount{Kind: "kill", Delivered: 84}) || c.Fault("clock").Planned != 14 ||
@@ -63,7 +63,7 @@ func TestSignsOfLife(t *testing.T) {
 		var old Superseded
 		for _, e := range list {
 			v.Take(e)
-			old.Take(e)
+			old.AddEntry(e)
 		}
 		if v.Workers["w1"].EndedMs != 90_000 || v.Workers["w2"].SeenMs != 60_000 {
 			t.Fatalf("%+v %+v", v.Workers["w1"], v.Workers["w2"])

@@ -266,8 +266,8 @@ type packBlock struct {
 	packs   []store.Entry
 }
 
-// Take takes in an entry under SpanPrefix. What cannot be read stays as it is.
-func (p *Packer) Take(e store.Entry) {
+// AddEntry adds an entry under SpanPrefix. An entry that cannot be read stays as it is.
+func (p *Packer) AddEntry(e store.Entry) {
 	if _, ok := ids(strings.TrimPrefix(e.Key, SpanPrefix), parts[kindSpan]); !ok {
 		return
 	}

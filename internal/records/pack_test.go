@@ -129,7 +129,7 @@ func (p *packing) next(t *testing.T, before int64) {
 	case 0:
 		packer := Packer{BeforeMs: before}
 		for _, e := range read1(t, p.s) {
-			packer.Take(e)
+			packer.AddEntry(e)
 		}
 		p.add, p.drop = packer.Packs()
 	case 1:
@@ -221,10 +221,10 @@ func TestPackedDatabasesSayTheSame(t *testing.T) {
 func TestPacksAreOfOldSpans(t *testing.T) {
 	packer := Packer{BeforeMs: 100}
 	for i := range uint64(10) {
-		packer.Take((&Span{Seq: i, AtMs: int64(95 + i), Phase: Search, Runs: 1}).Entry("t", "c", "e", "w"))
+		packer.AddEntry((&Span{Seq: i, AtMs: int64(95 + i), Phase: Search, Runs: 1}).Entry("t", "c", "e", "w"))
 	}
-	packer.Take(store.Entry{Key: "span/t/c/e/w", Value: []byte("seq=what")})
-	packer.Take(store.Entry{Key: "span/short", Value: []byte("seq=1")})
+	packer.AddEntry(store.Entry{Key: "span/t/c/e/w", Value: []byte("seq=what")})
+	packer.AddEntry(store.Entry{Key: "span/short", Value: []byte("seq=1")})
 	add, drop := packer.Packs()
 	if len(add) != 1 || len(drop) != 5 {
 		t.Fatalf("%d packs, %d to drop", len(add), len(drop))

@@ -165,7 +165,7 @@ func promise(s *StoryOf, v check.Verdict) string {
 }
 
 // untilEnd reports whether a fault lasts until the end of chaos.
-func untilEnd(f fault.Injection) bool { return fault.Known(f.Kind) && fault.Of(f.Kind).UntilEnd }
+func untilEnd(f fault.Injection) bool { return fault.Known(f.Kind) && fault.RowOf(f.Kind).UntilEnd }
 
 // causes are the faults that may have led to a violation: all, if there are no more than limit, or else the nearest ones, those first that
 // a program has seen. Those that began after it are none. A fault that lasts until the end of chaos, such as a jump of a clock, is as near as its begin: it

@@ -25,13 +25,13 @@ func TestThen(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "passwd")
 	f := &Failure{Spec: &world.Spec{Dir: dir, Nodes: []world.Node{{Command: []string{"./named"}}}},
 		Files: map[string]string{in("read"): write("read", "one"), host: "another digest", dir + "/": "listed/read"}}
-	later := func(name string) bool { return f.Then().At(dir).Later(in(name)) }
+	later := func(name string) bool { return f.Then().LookupAt(dir).Later(in(name)) }
 	for name, want := range map[string]bool{"read": false, "listed": false, "named": false, "new": true} {
 		if later(name) != want {
 			t.Errorf("without a tree, %s is later: %v", name, !want)
 		}
 	}
-	if _, known := f.Then().At(dir).Mode(in("read"), false); known {
+	if _, known := f.Then().LookupAt(dir).Mode(in("read"), false); known {
 		t.Error("without a tree, there are permissions")
 	}
 	f.Tree = filetree.Read(dir, func(string) bool { return false })

@@ -165,7 +165,7 @@ func belongs(l *record.LogLine, injections []fault.Injection) int {
 
 // affects reports whether a fault affects a node.
 func affects(f *fault.Injection, node string) bool {
-	return f.Node == node || f.Target == node || slices.ContainsFunc(f.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
+	return f.Node == node || f.Target == node || slices.ContainsFunc(f.Directions, func(c fault.Direction) bool { return c.From == node || c.To == node })
 }
 
 // commonness says of each line of a log how often the log has such lines.
@@ -280,7 +280,7 @@ func callFaults(s *StoryOf, at int64) (list []entry) {
 		rest, ok := strings.CutPrefix(d.Stream, "fault/")
 		word, target, _ := strings.Cut(rest, "/")
 		kind := world.FaultKind(word)
-		if !ok || !fault.Known(kind) || fault.Of(kind).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
+		if !ok || !fault.Known(kind) || fault.RowOf(kind).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
 			continue
 		}
 		list = append(list, entry{o.DecisionsNs[i], 0, "fault", fmt.Sprintf("%s %s: one call", kind, target), ""})

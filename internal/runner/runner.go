@@ -47,7 +47,7 @@ func (r *Run) Record() *check.Judged {
 	j := &check.Judged{Outcome: *r.Outcome()}
 	j.Reason = r.Reason
 	if r.options.Driver != "" {
-		j.Driver, _ = filedigest.Of(r.options.Driver, nil)
+		j.Driver, _ = filedigest.Sum(r.options.Driver, nil)
 	}
 	if j.WallNs == 0 {
 		j.WallNs = time.Since(r.began).Nanoseconds()

@@ -220,7 +220,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 	until := engine.Until{Position: r.until, TimeNs: w.Spec.EndNs}
 	take := func(ready bool) (cost time.Duration) {
 		began := time.Now()
-		s.take(e, r.World, w, ready, time.Duration(begin.SavedNs)+began.Sub(r.began))
+		s.keepCopy(e, r.World, w, ready, time.Duration(begin.SavedNs)+began.Sub(r.began))
 		return time.Since(began)
 	}
 	// on advances the world by a step, and reports whether the run has not come to its end with that.
@@ -228,7 +228,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 		if r.Reason, err = r.World.Advance(step); err != nil || r.Reason != record.ReachedUntil {
 			return false, err
 		}
-		event, now := r.World.At()
+		event, now := r.World.Moment()
 		return (until.Event == 0 || event < until.Event) && (until.TimeNs == 0 || now < until.TimeNs), nil
 	}
 	if begin.Event == 0 && s.Refused == nil {
@@ -241,7 +241,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 		begin.StartNs = time.Since(r.began).Nanoseconds()
 		take(true)
 	}
-	if _, now := r.World.At(); s.Refused == nil && !s.notAlong && now < w.partAt() {
+	if _, now := r.World.Moment(); s.Refused == nil && !s.notAlong && now < w.partAt() {
 		step := until
 		if step.TimeNs == 0 || step.TimeNs > w.partAt() {
 			step.TimeNs = w.partAt()
@@ -249,14 +249,14 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 		if more, err := on(step); !more {
 			return err
 		}
-		if _, now := r.World.At(); now < w.PartNs { // else it has waited for longer, and draws may have been made behind that time
+		if _, now := r.World.Moment(); now < w.PartNs { // else it has waited for longer, and draws may have been made behind that time
 			take(false)
 		}
 	}
 	last, pause := time.Now(), time.Duration(betweenNs)
 	for w.Along && s.Refused == nil && !s.notAlong {
 		step := until
-		event, _ := r.World.At()
+		event, _ := r.World.Moment()
 		step.Event = event + stepEvents
 		if until.Event > 0 {
 			step.Event = min(step.Event, until.Event)
@@ -284,8 +284,8 @@ func (s *Snapshots) latest(w *Work) (best *snapshot) {
 	return best
 }
 
-// take keeps a copy of a world.
-func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, wall time.Duration) {
+// keepCopy keeps a copy of a world.
+func (s *Snapshots) keepCopy(e engine.Engine, of engine.World, w *Work, ready bool, wall time.Duration) {
 	for len(s.list) >= s.Most || len(s.list) > 0 && s.MemoryBytes > 0 && s.Bytes()+s.mean() > s.MemoryBytes {
 		s.drop()
 	}
@@ -299,7 +299,7 @@ func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, 
 		s.refuse(err)
 		return
 	}
-	event, ns := c.At()
+	event, ns := c.Moment()
 	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, uses: 1,
 		floor: s.floor, moments: w.Options.Moments})
 	s.changed = true

@@ -91,11 +91,11 @@ func (w *toy) Fork(_ *world.Spec, t tape.Tape, _ engine.Options) (engine.World, 
 	return &c, nil
 }
 
-func (w *toy) Follows(t tape.Tape) bool            { return w.src.Follows(t) }
-func (w *toy) At() (event uint64, timeNs int64)    { return w.event, w.now() }
-func (w *toy) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
-func (w *toy) Outcome() *record.Outcome            { return &record.Outcome{Events: w.event, Hash: w.sum} }
-func (w *toy) Bytes() int64                        { return w.of.bytes + w.of.eventBytes*int64(w.event) }
+func (w *toy) Follows(t tape.Tape) bool             { return w.src.Follows(t) }
+func (w *toy) Moment() (event uint64, timeNs int64) { return w.event, w.now() }
+func (w *toy) Inspect() (engine.Inspection, error)  { return nil, engine.ErrUnsupported }
+func (w *toy) Outcome() *record.Outcome             { return &record.Outcome{Events: w.event, Hash: w.sum} }
+func (w *toy) Bytes() int64                         { return w.of.bytes + w.of.eventBytes*int64(w.event) }
 func (w *toy) Close() error {
 	if w.of != nil {
 		w.of.open--

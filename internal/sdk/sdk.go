@@ -39,8 +39,8 @@ type Record struct {
 	// Unread counts lines that are not the protocol's, and what did not fit into the limits; FirstUnread is the first.
 	Unread      uint64 `json:"unread,omitempty"`
 	FirstUnread string `json:"first_unread,omitempty"`
-	// Cut counts lines that ended in the middle of a JSON object, because their program or the run did.
-	Cut uint64 `json:"cut,omitempty"`
+	// Truncated counts lines that ended in the middle of a JSON object, because their program or the run did.
+	Truncated uint64 `json:"cut,omitempty"`
 }
 
 // Types of assertions, as the protocol calls them.
@@ -195,21 +195,21 @@ type guidanceLine struct {
 	Hit      *bool           `json:"hit"`
 }
 
-// Take merges a line that a program wrote at a point of the run.
-func (r *Record) Take(line []byte, at Sighting) {
+// MergeLine merges a line that a program wrote at a point of the run.
+func (r *Record) MergeLine(line []byte, at Sighting) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
 		return
 	}
 	r.Lines++
-	if err := r.take(line, at); err != nil {
+	if err := r.parseLine(line, at); err != nil {
 		if r.Unread++; r.Unread == 1 {
 			r.FirstUnread = fmt.Sprintf("%s on %s at event %d: %v: %.*q", at.Program, at.Node, at.Event, err, maxUnreadBytes, line)
 		}
 	}
 }
 
-func (r *Record) take(line []byte, at Sighting) error {
+func (r *Record) parseLine(line []byte, at Sighting) error {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
 		return errors.New("no JSON object")

@@ -39,7 +39,7 @@ func TestAssertions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var r Record
 			for i, line := range c.lines {
-				r.Take([]byte(line), Sighting{Event: uint64(i + 1)})
+				r.MergeLine([]byte(line), Sighting{Event: uint64(i + 1)})
 			}
 			if len(r.Assertions) != 1 || r.Unread != 0 {
 				t.Fatalf("%d assertions, %d lines that cannot be read: %s", len(r.Assertions), r.Unread, r.FirstUnread)
@@ -62,8 +62,8 @@ func TestAssertions(t *testing.T) {
 // One message with two meanings is two assertions.
 func TestSameMessage(t *testing.T) {
 	var r Record
-	r.Take([]byte(assertLineOf("always", "a", true, true, true)), Sighting{})
-	r.Take([]byte(assertLineOf("sometimes", "a", true, true, false)), Sighting{})
+	r.MergeLine([]byte(assertLineOf("always", "a", true, true, true)), Sighting{})
+	r.MergeLine([]byte(assertLineOf("sometimes", "a", true, true, false)), Sighting{})
 	if len(r.Assertions) != 2 {
 		t.Errorf("%d assertions", len(r.Assertions))
 	}
@@ -77,14 +77,14 @@ func TestUnread(t *testing.T) {
 		`{"antithesis_assert":{"message":"a","assert_type":"always","must_hit":true,"condition":false}}`, `{"antithesis_setup":{"status":"begun"}}`,
 		`{"a":1,"b":2}`, `{}`, `{"antithesis_guidance":3}`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`} {
 		var r Record
-		r.Take([]byte(line), Sighting{Node: "n1", Program: "/p", Event: 9})
+		r.MergeLine([]byte(line), Sighting{Node: "n1", Program: "/p", Event: 9})
 		if r.Unread != 1 || !strings.Contains(r.FirstUnread, "/p on n1 at event 9") {
 			t.Errorf("%s: %d, %s", line, r.Unread, r.FirstUnread)
 		}
 	}
 	var r Record
 	for _, line := range []string{"", " \r", `{"antithesis_sdk":{}}`, `{"a":null}`} {
-		r.Take([]byte(line), Sighting{})
+		r.MergeLine([]byte(line), Sighting{})
 	}
 	if r.Unread != 0 || len(r.Events) != 1 {
 		t.Errorf("%+v", r)
@@ -94,12 +94,12 @@ func TestUnread(t *testing.T) {
 func TestLimits(t *testing.T) {
 	var r Record
 	for i := range MaxAssertions + 1 {
-		r.Take([]byte(assertLineOf("always", fmt.Sprint(i), true, true, true)), Sighting{})
+		r.MergeLine([]byte(assertLineOf("always", fmt.Sprint(i), true, true, true)), Sighting{})
 	}
 	for i := range maxValues + 7 {
-		r.Take([]byte(fmt.Sprintf(`{"antithesis_guidance":{"guidance_data":%d,"guidance_type":"json","id":"g","message":"g","hit":true}}`, i)), Sighting{})
+		r.MergeLine([]byte(fmt.Sprintf(`{"antithesis_guidance":{"guidance_data":%d,"guidance_type":"json","id":"g","message":"g","hit":true}}`, i)), Sighting{})
 	}
-	r.Take([]byte(`{"e":"`+strings.Repeat("é", maxDetailsBytes)+`"}`), Sighting{})
+	r.MergeLine([]byte(`{"e":"`+strings.Repeat("é", maxDetailsBytes)+`"}`), Sighting{})
 	g := r.Guidance[0]
 	if len(r.Assertions) != MaxAssertions || r.Unread != 1 || g.Count != maxValues+7 || len(g.Values) != maxValues || g.Values[0].Details != "7" {
 		t.Errorf("%d assertions, %d unread, guidance %d of %d from %s", len(r.Assertions), r.Unread, len(g.Values), g.Count, g.Values[0].Details)

@@ -146,7 +146,7 @@ func (c *Case) Judge(which Which, out *record.Outcome) error {
 		return fmt.Errorf("the ledger says: planned %d, delivered %d, observed %d", e.Planned, e.Delivered, e.Observed)
 	case which == Elsewhere && (e.Observed != 0 || len(said) != 1):
 		return fmt.Errorf("nobody can have seen it, but it was observed %d times, and the program said: %s", e.Observed, words(said))
-	case which == Elsewhere && e.Delivered == 0 && fault.Of(c.Kind).PerStep() && !fault.Of(c.Kind).Instant:
+	case which == Elsewhere && e.Delivered == 0 && fault.RowOf(c.Kind).PerStep() && !fault.RowOf(c.Kind).Instant:
 		return fmt.Errorf("it was never delivered where nobody looks")
 	}
 	return nil

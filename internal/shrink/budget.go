@@ -79,8 +79,8 @@ type turn struct {
 	runsBy  int     // those made by then
 }
 
-// begin begins a stage, which may be bounded.
-func (b *budget) begin(bounded bool) turn {
+// beginStage begins a stage, which may be bounded.
+func (b *budget) beginStage(bounded bool) turn {
 	part := b.part()
 	return turn{bounded: bounded, until: part + (1-part)/stageShare, idle: part, runsBy: b.runs}
 }

@@ -16,8 +16,8 @@ const (
 	mostNeeded   = 0.25 // how likely any thing is to be needed before something is known of it
 )
 
-// of is how likely a thing of n is to be needed.
-func (p needs) of(name string, n int) float64 {
+// likelihood returns the probability that one of n things is needed.
+func (p needs) likelihood(name string, n int) float64 {
 	if v, ok := p[name]; ok {
 		return v
 	}
@@ -27,11 +27,11 @@ func (p needs) of(name string, n int) float64 {
 // choose names the things, of those that there are, that are to be tried without next; none if each was tried alone. They stand in the order
 // of the list.
 func (p needs) choose(all []string) []string {
-	open := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return p.of(name, len(all)) >= 1 })
-	slices.SortStableFunc(open, func(a, b string) int { return cmp.Compare(p.of(a, len(all)), p.of(b, len(all))) })
+	open := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return p.likelihood(name, len(all)) >= 1 })
+	slices.SortStableFunc(open, func(a, b string) int { return cmp.Compare(p.likelihood(a, len(all)), p.likelihood(b, len(all))) })
 	best, gain, none := 0, 0.0, 1.0
 	for i, name := range open {
-		none *= 1 - p.of(name, len(all)) // that none of the first i+1 is needed
+		none *= 1 - p.likelihood(name, len(all)) // that none of the first i+1 is needed
 		if expected := float64(i+1) * none; expected > gain {
 			best, gain = i+1, expected
 		}
@@ -51,7 +51,7 @@ func (p needs) failed(gone, all []string) {
 	none := 1.0
 	before := make([]float64, len(gone))
 	for i, name := range gone {
-		before[i] = p.of(name, len(all))
+		before[i] = p.likelihood(name, len(all))
 		none *= 1 - before[i]
 	}
 	for i, name := range gone {

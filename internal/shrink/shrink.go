@@ -219,7 +219,7 @@ rounds:
 }
 
 // enter begins a stage, which may be bounded.
-func (w *work) enter(stage string, bounded bool) { w.stage, w.turn = stage, w.begin(bounded) }
+func (w *work) enter(stage string, bounded bool) { w.stage, w.turn = stage, w.beginStage(bounded) }
 
 // late reports whether the rest of the budget is what the proof takes that no single decision can go: a run for each decision, and one from its
 // boot, which takes the longest, for what it has come to.

@@ -112,7 +112,7 @@ func (d *Dir) append(b []byte) error {
 		d.end()
 	}
 	if d.segment == nil {
-		if err := d.begin(); err != nil {
+		if err := d.createSegment(); err != nil {
 			return err
 		}
 	}
@@ -133,8 +133,8 @@ func (d *Dir) append(b []byte) error {
 	return err
 }
 
-// begin makes a segment.
-func (d *Dir) begin() error {
+// createSegment makes a segment.
+func (d *Dir) createSegment() error {
 	folder := filepath.Join(d.path, logFolder)
 	name := filepath.Join(folder, fmt.Sprintf("%s-%06d%s", d.name, d.number, segmentEnd))
 	d.number++

@@ -38,8 +38,8 @@ func (s *Strike) drawIndex() uint64 {
 	return s.Draw
 }
 
-// Of names the class of a strike: strikes with equal names differ by their numbers.
-func (s *Strike) Of() string {
+// ClassName names the class of a strike: strikes with equal names differ by their numbers.
+func (s *Strike) ClassName() string {
 	words := []string{string(s.Kind)}
 	switch s.When {
 	case world.AfterReply:
@@ -82,9 +82,9 @@ func (c *Candidate) Last() *Strike { return &c.Strikes[len(c.Strikes)-1] }
 // Class names the class of a candidate.
 func (c *Candidate) Class() string {
 	if len(c.Strikes) == 1 {
-		return c.Last().Of()
+		return c.Last().ClassName()
 	}
-	return c.Last().Of() + ", after " + string(c.Strikes[0].Kind)
+	return c.Last().ClassName() + ", after " + string(c.Strikes[0].Kind)
 }
 
 // Key tells candidates of one layout and seed apart.

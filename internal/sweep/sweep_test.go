@@ -58,7 +58,7 @@ func play(t *testing.T, spec *world.Spec, tp tape.Tape) (record *moments.Record,
 	now := int64(0)
 	src, record = tape.NewSource(tp), &moments.Record{}
 	src.Clock(func() int64 { return now })
-	plan.Begin(src, 0)
+	plan.BeginChaos(src, 0)
 	for i, c := range program() {
 		m := &fault.Moment{NowNs: c.timeNs, Event: uint64(i + 1)}
 		end := func(during bool, actions []fault.Action) {

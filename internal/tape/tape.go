@@ -259,8 +259,8 @@ func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
 	return s.value(stream, n, ratePPM, true)
 }
 
-// At reports what draw i of a stream gives that chooses evenly among n, without making it.
-func (s *Source) At(stream string, i, n uint64) uint64 {
+// PeekDraw reports what draw i of a stream gives that chooses evenly among n, without making it.
+func (s *Source) PeekDraw(stream string, i, n uint64) uint64 {
 	c, met := *s.cursor(stream), s.met
 	c.next = i
 	raw, _, v, overridden := s.draw(&c)

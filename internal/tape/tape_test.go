@@ -360,10 +360,10 @@ func TestAtIsWhatADrawGives(t *testing.T) {
 	plain, asked := NewSource(tp), NewSource(tp)
 	for i := range uint64(20) {
 		for k := range uint64(20) {
-			asked.At("a", k, 10)
+			asked.PeekDraw("a", k, 10)
 		}
 		want := plain.Choose("a", 10)
-		if got := asked.At("a", i, 10); got != want {
+		if got := asked.PeekDraw("a", i, 10); got != want {
 			t.Errorf("draw %d is %d, and At tells %d", i, want, got)
 		}
 		if got := asked.Choose("a", 10); got != want {

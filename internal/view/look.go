@@ -89,7 +89,7 @@ func Look(w engine.World, r *Request, endNs int64) (*Answer, error) {
 		}
 		return nil, err
 	}
-	a.Event, a.TimeNs = w.At()
+	a.Event, a.TimeNs = w.Moment()
 	x, err := w.Inspect()
 	if err == nil {
 		err = a.gather(x, r)

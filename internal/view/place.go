@@ -113,7 +113,7 @@ func (p Place) Reach(w engine.World, until engine.Until, endNs int64) error {
 	if _, err := w.Advance(until); err != nil {
 		return err
 	}
-	event, now := w.At()
+	event, now := w.Moment()
 	if event < until.Event || p.Kind == AtTime && now < p.TimeNs {
 		return fmt.Errorf("%s is %w, which has %d events and ends at %s of virtual time: give an earlier point", p, ErrBeyond, event, seconds(now))
 	}

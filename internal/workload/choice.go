@@ -195,7 +195,7 @@ func (c *chooser) next(k int) operation {
 		r -= c.mix[i].weight
 		i++
 	}
-	return c.of(i, k, d)
+	return c.makeOperation(i, k, d)
 }
 
 // inTurn is the next entry of the mix that has not succeeded yet; one without an entry if all have.
@@ -204,7 +204,7 @@ func (c *chooser) inTurn(k int) operation {
 		i := c.turn % len(c.mix)
 		c.turn++
 		if !c.mix[i].done {
-			return c.of(i, k, newDice(c.seed, c.client, k))
+			return c.makeOperation(i, k, newDice(c.seed, c.client, k))
 		}
 	}
 	return operation{}
@@ -220,8 +220,8 @@ func (c *chooser) succeeded(o *operation) {
 	}
 }
 
-// of makes operation k, of the i-th entry.
-func (c *chooser) of(i, k int, d *dice) operation {
+// makeOperation makes operation k, of the i-th entry.
+func (c *chooser) makeOperation(i, k int, d *dice) operation {
 	e := &c.mix[i]
 	nth := c.counts[i]*uint64(c.clients) + uint64(c.client)
 	c.counts[i]++

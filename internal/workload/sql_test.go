@@ -24,7 +24,7 @@ type fakeDatabase struct {
 	seen   []string
 }
 
-func (f *fakeDatabase) take(statement string) string {
+func (f *fakeDatabase) answerStatement(statement string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen = append(f.seen, strings.ToLower(statement))
@@ -87,7 +87,7 @@ func (f *fakeDatabase) postgres(c net.Conn) {
 			return
 		}
 		verb := strings.ToLower(strings.Fields(q.String)[0])
-		kind, code, _ := strings.Cut(f.take(q.String), " ")
+		kind, code, _ := strings.Cut(f.answerStatement(q.String), " ")
 		switch {
 		case kind == "close":
 			return
@@ -150,7 +150,7 @@ func (f *fakeDatabase) mysql(c net.Conn) {
 		if p[0] != 3 { // COM_QUERY
 			return
 		}
-		kind, code, _ := strings.Cut(f.take(string(p[1:])), " ")
+		kind, code, _ := strings.Cut(f.answerStatement(string(p[1:])), " ")
 		switch kind {
 		case "close":
 			return

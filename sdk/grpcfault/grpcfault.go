@@ -141,7 +141,7 @@ func (p *point) failure(c sdk.Call) error {
 func UnaryClient(service string, source sdk.Source, list ...Method) grpc.UnaryClientInterceptor {
 	ps := unary(service, source, list)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		p := ps.Of(method)
+		p := ps.Lookup(method)
 		if p == nil {
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}
@@ -203,7 +203,7 @@ func silent(opts []grpc.CallOption) []grpc.CallOption {
 func UnaryServer(service string, source sdk.Source, list ...Method) grpc.UnaryServerInterceptor {
 	ps := unary(service, source, list)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		p := ps.Of(info.FullMethod)
+		p := ps.Lookup(info.FullMethod)
 		if p == nil {
 			return handle(ctx, req)
 		}
@@ -235,7 +235,7 @@ func StreamClient(service string, source sdk.Source, streams ...Stream) grpc.Str
 	ps := streaming(service, source, streams)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		p := ps.Of(method)
+		p := ps.Lookup(method)
 		if p == nil {
 			return open(ctx, desc, cc, method, opts...)
 		}
@@ -346,7 +346,7 @@ func StreamServer(service string, source sdk.Source, streams ...Stream) grpc.Str
 	}
 	ps := streaming(service, source, streams)
 	return func(srv any, under grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-		p := ps.Of(info.FullMethod)
+		p := ps.Lookup(info.FullMethod)
 		if p == nil {
 			return handle(srv, under)
 		}

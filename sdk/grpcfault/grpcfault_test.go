@@ -36,7 +36,7 @@ func (c *counter) did(id string) {
 	c.effects[id]++
 }
 
-func (c *counter) of(id string) int {
+func (c *counter) effectsOf(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.effects[id]
@@ -152,7 +152,7 @@ func TestEffectsAreThoseOfTheFaults(t *testing.T) {
 		}
 		r.Quiet()
 		for id, e := range want {
-			if n := c.of(id); n < e.least || n > e.most {
+			if n := c.effectsOf(id); n < e.least || n > e.most {
 				r.Errorf("%s took effect %d times, not %d to %d", id, n, e.least, e.most)
 			}
 		}
@@ -172,7 +172,7 @@ func TestServer(t *testing.T) {
 		}
 		r.Quiet()
 		for id, err := range errs {
-			switch n := c.of(id); {
+			switch n := c.effectsOf(id); {
 			case !known(err), err == nil && n != 1 && n != 2, err != nil && n > 1, status.Code(err) == codes.ResourceExhausted && n != 0:
 				r.Errorf("%s took effect %d times, with the error %v", id, n, err)
 			}
@@ -205,7 +205,7 @@ func TestStreams(t *testing.T) {
 			if !known(err) || err != nil && sdk.Kind(err) == "" {
 				r.Fatalf("an error that no fault made: %v", err)
 			}
-			n, kind := c.of(a+b), sdk.Kind(err)
+			n, kind := c.effectsOf(a+b), sdk.Kind(err)
 			switch {
 			case err == nil && n != 1, strings.HasSuffix(kind, "_after") && n != 1,
 				strings.HasSuffix(kind, "_before") && kind != "pay_upload_receive_before" && n != 0, n > 1:
@@ -251,8 +251,8 @@ func converse(r *sdk.Run, client pb.TestServiceClient, c *counter, i int) error 
 				r.Errorf("after %v a stream gives %v", err, again)
 			}
 			return err
-		case string(m.Payload.Body) != text(k) || c.of(text(k)) != 1:
-			r.Errorf("message %d is %q, which took effect %d times", k, m.Payload.Body, c.of(text(k)))
+		case string(m.Payload.Body) != text(k) || c.effectsOf(text(k)) != 1:
+			r.Errorf("message %d is %q, which took effect %d times", k, m.Payload.Body, c.effectsOf(text(k)))
 		}
 	}
 }

@@ -54,7 +54,7 @@ func observe(from io.Reader, k int, of func(i int) (string, *sdk.Rates, *[]Answe
 	playing := false
 	for i := range k {
 		operation, rates, answers, own := of(i)
-		n, err := all.Of(operation)
+		n, err := all.CountOf(operation)
 		if err != nil {
 			return fmt.Errorf("grpcfault: %w", err)
 		}

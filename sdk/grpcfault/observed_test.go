@@ -61,7 +61,7 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 			text, ok := sdk.Campaign{Runs: 100}.Search(t, func(r *sdk.Run) {
 				c, client := serve(r, nil, grpc.WithUnaryInterceptor(grpcfault.UnaryClient("pay", r, methods...)))
 				for _, order := range []string{"ann", "bob"} {
-					if charge(client, order, naive) && c.of(order) == 0 {
+					if charge(client, order, naive) && c.effectsOf(order) == 0 {
 						r.Errorf("%s is taken for paid, and is not", order)
 					}
 				}

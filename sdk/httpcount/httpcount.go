@@ -94,7 +94,7 @@ type transport struct {
 
 // RoundTrip makes a request (http.RoundTripper).
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	at := t.operations.Of(r)
+	at := t.operations.Lookup(r)
 	answer, err := t.next.RoundTrip(r)
 	switch {
 	case at == nil || errors.Is(r.Context().Err(), context.Canceled):

@@ -86,7 +86,7 @@ type transport struct {
 
 // RoundTrip makes a request (http.RoundTripper).
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	at := t.Of(r)
+	at := t.Lookup(r)
 	if at == nil {
 		return t.next.RoundTrip(r)
 	}
@@ -206,7 +206,7 @@ type handler struct {
 
 // ServeHTTP handles a request (http.Handler).
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	at := h.Of(r)
+	at := h.Lookup(r)
 	if at == nil {
 		h.next.ServeHTTP(w, r)
 		return

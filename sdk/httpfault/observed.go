@@ -39,7 +39,7 @@ func Observed(from io.Reader, routes ...Route) ([]Route, error) {
 	var names []string
 	playing := false
 	for _, r := range routes {
-		n, err := all.Of(r.Operation)
+		n, err := all.CountOf(r.Operation)
 		if err != nil {
 			return nil, fmt.Errorf("httpfault: %w", err)
 		}

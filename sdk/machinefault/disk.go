@@ -104,7 +104,7 @@ func (d *Disk) path(name string) string { return filepath.Join(d.root, filepath.
 
 // call makes a call at a point. A change may meet a loss of power.
 func (d *Disk) call(p *sdk.Point, op, path string, changes bool, do func() error) error {
-	call, _, err := d.begin(p, changes)
+	call, _, err := d.beginCall(p, changes)
 	defer d.mu.Unlock()
 	if err == nil && call.Way != sdk.Before {
 		if err := do(); err != nil || call.Way != sdk.After {
@@ -117,8 +117,8 @@ func (d *Disk) call(p *sdk.Point, op, path string, changes bool, do func() error
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
-// begin decides what happens to a call, and locks the disk. It returns an error if the disk has no power.
-func (d *Disk) begin(p *sdk.Point, changes bool, faults ...*sdk.Fault) (call sdk.Call, happened *sdk.Fault, err error) {
+// beginCall decides what happens to a call, and locks the disk. It returns an error if the disk has no power.
+func (d *Disk) beginCall(p *sdk.Point, changes bool, faults ...*sdk.Fault) (call sdk.Call, happened *sdk.Fault, err error) {
 	if d.Down() {
 		d.mu.Lock()
 		return call, nil, ErrPower

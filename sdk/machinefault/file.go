@@ -96,7 +96,7 @@ func (f *file) WriteAt(b []byte, at int64) (int, error) {
 // write writes where it is to be, and reports the end of what was written.
 func (f *file) write(b []byte, where func() (int64, error), wrote func(end int64)) (int, error) {
 	d := f.disk
-	call, fault, err := d.begin(d.write, true, d.full, d.short)
+	call, fault, err := d.beginCall(d.write, true, d.full, d.short)
 	defer d.mu.Unlock()
 	failed := func(n int, err error) (int, error) {
 		return n, &fs.PathError{Op: "write", Path: f.name, Err: err}

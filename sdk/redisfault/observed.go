@@ -45,7 +45,7 @@ func Observed(from io.Reader, f Faults) (Faults, error) {
 	}
 	for i := range f.Commands {
 		c := &f.Commands[i]
-		n, err := all.Of(c.Operation)
+		n, err := all.CountOf(c.Operation)
 		if err != nil {
 			return Faults{}, fmt.Errorf("redisfault: %w", err)
 		}

@@ -45,7 +45,7 @@ func New(code func(error) string, operations ...Operation) *Counter {
 	}
 	c := &Counter{all: counts.Counter{By: "sqlcount"}, code: code}
 	for _, o := range operations {
-		at := sqlcalls.Of(o.Name)
+		at := sqlcalls.ByName(o.Name)
 		switch {
 		case at < 0:
 			panic(fmt.Sprintf("sqlcount: %q is no operation; name one of %v", o.Name, sqlcalls.Names))

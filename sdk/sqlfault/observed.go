@@ -42,7 +42,7 @@ func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults
 		playing = playing || *r != sdk.Rates{Delay: r.Delay}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all.Operations)) {
-		o, n := sqlcalls.Of(name), all.Operations[name]
+		o, n := sqlcalls.ByName(name), all.Operations[name]
 		if calls += n.Calls; o < 0 {
 			return Faults{}, fmt.Errorf("sqlfault: production counted the operation %q, but those of databases are %v: store the JSON of a sqlcount.Counter",
 				name, sqlcalls.Names)

@@ -55,7 +55,7 @@ type points struct {
 // an answer has no error or an operation that cannot have one.
 func Wrap(c driver.Connector, name string, f Faults, source sdk.Source) driver.Connector {
 	for _, a := range f.Answers {
-		if !slices.Contains(sqlcalls.Answering, sqlcalls.Of(a.Operation)) || a.Err == nil {
+		if !slices.Contains(sqlcalls.Answering, sqlcalls.ByName(a.Operation)) || a.Err == nil {
 			panic(fmt.Sprintf("sqlfault: the answer %q of %s needs an error, and one of the operations begin, prepare, exec, query and commit", a.Name, name))
 		}
 	}

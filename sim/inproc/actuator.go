@@ -38,7 +38,7 @@ var _ director.Actuator = actuator{}
 func (r *run) direct() {
 	r.fail(r.director.Direct())
 	if r.schedule != nil && !r.schedule.begun && r.director.Phase != director.PhaseSetup {
-		r.schedule.begin()
+		r.schedule.requestFirstStep()
 	}
 }
 
@@ -133,11 +133,11 @@ func (a actuator) Resume(node, id int) (late bool) {
 	return late
 }
 
-func (a actuator) way(c fault.Cut) *link { return a.link(a.node(c.From), a.node(c.To)) }
+func (a actuator) way(c fault.Direction) *link { return a.link(a.node(c.From), a.node(c.To)) }
 
-func (a actuator) Block(c fault.Cut, id int) { a.way(c).blockedBy = id }
+func (a actuator) Block(c fault.Direction, id int) { a.way(c).blockedBy = id }
 
-func (a actuator) Clog(c fault.Cut, id int) {
+func (a actuator) Clog(c fault.Direction, id int) {
 	l := a.way(c)
 	if l.clogBy = id; id == 0 {
 		waiting := l.clogged
@@ -148,7 +148,7 @@ func (a actuator) Clog(c fault.Cut, id int) {
 	}
 }
 
-func (a actuator) Slow(c fault.Cut, on *fault.Action) { a.way(c).slow = *on }
+func (a actuator) Slow(c fault.Direction, on *fault.Action) { a.way(c).slow = *on }
 
 func (a actuator) FillDisk(node string, id int) { a.node(node).fullBy = id }
 
@@ -200,7 +200,7 @@ func (a actuator) Injected(f *fault.Action) {
 	if a.schedule != nil {
 		a.schedule.injected(f)
 	}
-	a.met()
+	a.noteFaultKinds()
 }
 
 func (a actuator) Undone(f *fault.Action) {
@@ -209,8 +209,8 @@ func (a actuator) Undone(f *fault.Action) {
 	}
 }
 
-// met notes which kinds of faults are under way together.
-func (r *run) met() {
+// noteFaultKinds notes which kinds of faults are active together.
+func (r *run) noteFaultKinds() {
 	if r.reached == nil || len(r.director.Plan.Active) == 0 {
 		return
 	}

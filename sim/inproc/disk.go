@@ -170,7 +170,7 @@ func (d *Disk) WriteAt(name string, data []byte, offset int) error {
 		return d.done(callWrite, p, name, offset, digest, fmt.Errorf("%d of %d bytes were written: %w", h.Bytes, len(data), ErrNoSpace))
 	case fault.TornWrite:
 		d.torn = &tornWrite{d.open(name), write{offset: offset, data: data[:h.Bytes]}}
-		n.run.fail(n.run.director.Begin(h.ID))
+		n.run.fail(n.run.director.InjectByID(h.ID))
 		panic(killed{})
 	}
 	d.put(name, data, offset)

@@ -49,7 +49,7 @@ func (e *worldEngine) layoutOf(spec *world.Spec) (*layout, error) {
 		if err := possible(r); err != nil && fault.Known(r.Kind) {
 			return nil, fmt.Errorf("fault %s: %w", r.Kind, err)
 		}
-		onCall := fault.Known(r.Kind) && fault.Of(r.Kind).Place == fault.OnCall
+		onCall := fault.Known(r.Kind) && fault.RowOf(r.Kind).Place == fault.OnCall
 		l.at = l.at || len(r.At) > 0 && !onCall
 		l.disk = l.disk || onCall
 	}

@@ -429,7 +429,7 @@ func (r *run) bury(n *Node) {
 		r.threads -= len(n.threads)
 	}
 	n.threads, n.waiting, n.machine, n.mishap = nil, nil, nil, nil
-	r.scratch.take(&n.inbox)
+	r.scratch.recycleInbox(&n.inbox)
 	n.held = nil
 	n.dying = false
 	delete(r.director.Roles, n.name)

@@ -347,8 +347,8 @@ func (r *run) Follows(tape.Tape) bool { return false }
 // Inspect implements engine.World.
 func (r *run) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
 
-// At implements engine.World.
-func (r *run) At() (event uint64, timeNs int64) { return r.events, r.now }
+// Moment implements engine.World.
+func (r *run) Moment() (event uint64, timeNs int64) { return r.events, r.now }
 
 // Outcome implements engine.World.
 func (r *run) Outcome() *record.Outcome {

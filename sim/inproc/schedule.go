@@ -70,8 +70,8 @@ func newSchedule(r *run, s *Schedule) *schedule {
 	return c
 }
 
-// begin asks for the first step. Steps lie between the moments at which faults begin.
-func (s *schedule) begin() {
+// requestFirstStep schedules the first step. Steps lie between the moments at which faults begin.
+func (s *schedule) requestFirstStep() {
 	s.begun = true
 	s.run.push(s.run.now+s.run.spec.TimeStepNs/2, pending{kind: choices})
 }
@@ -150,11 +150,11 @@ func (s *schedule) step() {
 		}
 		v, k := s.deliver.Choose(places), s.count.Choose(uint64(s.settings.Messages))
 		if c := s.choose(v); c != nil {
-			s.give(c, s.settings.Messages-int(k))
+			s.deliverMessages(c, s.settings.Messages-int(k))
 		}
 	} else {
 		for _, c := range s.channels {
-			s.give(c, c.box.len())
+			s.deliverMessages(c, c.box.len())
 		}
 	}
 	for i, n := range r.nodes {
@@ -182,8 +182,8 @@ func (s *schedule) step() {
 	r.push(r.now+r.spec.TimeStepNs, pending{kind: choices})
 }
 
-// give delivers messages of a channel, up to a number.
-func (s *schedule) give(c *channel, most int) {
+// deliverMessages delivers messages of a channel, up to a number.
+func (s *schedule) deliverMessages(c *channel, most int) {
 	r := s.run
 	given := 0
 	at := len(s.story)
@@ -217,7 +217,7 @@ func (s *schedule) injected(a *fault.Action) {
 }
 
 func (s *schedule) healed(a *fault.Action) {
-	if fault.Of(a.Kind).Kills() {
+	if fault.RowOf(a.Kind).Kills() {
 		s.record(choice{what: "Start", a: a.Node})
 	} else {
 		s.record(choice{what: "End_" + string(a.Kind), a: a.Target})

@@ -27,10 +27,10 @@ func (r *run) giveBack() {
 	clear(r.ready.list)
 	s.heap, s.free, s.line = r.queue.heap[:0], r.queue.free, r.ready.list[:0]
 	for _, n := range r.nodes {
-		s.take(&n.inbox)
+		s.recycleInbox(&n.inbox)
 	}
 	for i := range r.links {
-		s.take(&r.links[i].channel.box)
+		s.recycleInbox(&r.links[i].channel.box)
 	}
 	s.decisions = len(r.src.Decisions())
 	r.queue, r.ready, r.scratch = queue{}, line{}, nil
@@ -43,7 +43,7 @@ const (
 	maxBox   = 4096
 )
 
-func (s *scratch) take(b *inbox) {
+func (s *scratch) recycleInbox(b *inbox) {
 	if cap(b.list) > 0 && cap(b.list) <= maxBox && len(s.boxes) < maxBoxes {
 		clear(b.list)
 		s.boxes = append(s.boxes, b.list[:0])

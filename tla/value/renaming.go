@@ -56,7 +56,7 @@ func (r *Renaming) Least(values []Value) uint64 {
 	for _, v := range values {
 		fp := v.Fingerprint()
 		plain = mix(plain, fp)
-		r.add(r.of(v), fp, mix)
+		r.add(r.fingerprints(v), fp, mix)
 	}
 	for _, h := range r.sum {
 		plain = min(plain, h)
@@ -74,8 +74,8 @@ func (r *Renaming) add(part []uint64, plain uint64, how func(h, fp uint64) uint6
 	}
 }
 
-// of returns the fingerprints of a value in each way, or nil if all equal the fingerprint of the value itself.
-func (r *Renaming) of(v Value) []uint64 {
+// fingerprints returns the fingerprints of a value in each way, or nil if all equal the fingerprint of the value itself.
+func (r *Renaming) fingerprints(v Value) []uint64 {
 	switch x := v.(type) {
 	case *Model:
 		return r.names[x]
@@ -91,9 +91,9 @@ func (r *Renaming) of(v Value) []uint64 {
 		return hashes
 	case *Infinite:
 	case Lazy:
-		return r.of(Explicit(x))
+		return r.fingerprints(Explicit(x))
 	case Applicable:
-		return r.of(x.Spelled())
+		return r.fingerprints(x.Spelled())
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (r *Renaming) composite(v Value) []uint64 {
 	look := func(items []Value) [][]uint64 {
 		list := make([][]uint64, len(items))
 		for i, item := range items {
-			list[i] = r.of(item)
+			list[i] = r.fingerprints(item)
 			some = some || list[i] != nil
 		}
 		return list

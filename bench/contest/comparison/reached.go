@@ -77,7 +77,7 @@ func Reached(s *Settings, trials []Trial) []Reach {
 			return reachedAt(t, float64(cpu), func(p *Point) float64 { return float64(p.CPUNs) })
 		}
 		baseRuns, baseCPU := at(search.Random, afterRuns), at(search.Random, afterCPU)
-		for _, strategy := range s.of(&bug) {
+		for _, strategy := range s.strategiesOf(&bug) {
 			r := Reach{Bug: bug.Name, Strategy: strategy, Trials: len(of[strategy])}
 			for i := range trials {
 				switch t := &trials[i]; {
@@ -323,16 +323,16 @@ func Differences(s *Settings, trials []Trial) []Difference {
 	}
 	for i := range s.Bugs {
 		if v := &s.Bugs[i]; v.Of != "" {
-			for _, strategy := range s.of(v) {
+			for _, strategy := range s.strategiesOf(v) {
 				add(Difference{Bug: v.Name, Of: v.Of, Variant: v.Variant, Strategy: strategy}, v.Correct, side{v.Name, strategy}, side{v.Of, strategy})
 			}
 		}
 	}
 	for i := range s.Bugs {
 		v := &s.Bugs[i]
-		for _, strategy := range s.of(v) {
+		for _, strategy := range s.strategiesOf(v) {
 			k := strings.LastIndex(strategy, "+")
-			if k < 0 || strategy[:k] == search.Random || !slices.Contains(s.of(v), strategy[:k]) {
+			if k < 0 || strategy[:k] == search.Random || !slices.Contains(s.strategiesOf(v), strategy[:k]) {
 				continue // all are compared with random
 			}
 			add(Difference{Bug: v.Name, Of: strategy[:k], Variant: strategy[k:], Strategy: strategy}, v.Correct,

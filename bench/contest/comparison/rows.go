@@ -159,7 +159,7 @@ func rows(s *Settings, trials []Trial) []Row {
 		}
 		base := sample(trials, bug.Name, search.Random)
 		found := slices.ContainsFunc(trials, func(t Trial) bool { return t.Bug == bug.Name && t.Failed == "" && t.Found })
-		for _, strategy := range s.of(&bug) {
+		for _, strategy := range s.strategiesOf(&bug) {
 			of := sample(trials, bug.Name, strategy)
 			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(of.runs), Found: of.found, Failed: of.failed, CutOff: of.cutOff, Unknown: of.unknown}
 			if of.cutOff == 0 {
@@ -217,8 +217,8 @@ func cutOffReason(own, base int) string {
 	return strings.Join(list, " and ") + " cut off by the timeout"
 }
 
-// of are the strategies that are tried with a bug.
-func (s *Settings) of(bug *Bug) []string {
+// strategiesOf returns the strategies to try with a bug.
+func (s *Settings) strategiesOf(bug *Bug) []string {
 	if bug.Strategies != nil {
 		return bug.Strategies
 	}
@@ -406,7 +406,7 @@ func Missing(s *Settings, done []Trial) []Trial {
 	var list []Trial
 	for k := range s.Trials {
 		for _, bug := range s.Bugs {
-			for _, strategy := range s.of(&bug) {
+			for _, strategy := range s.strategiesOf(&bug) {
 				if t := (Trial{Bug: bug.Name, Strategy: strategy, Seed: s.FirstSeed + k}); !made[keyOf(&t)] {
 					list = append(list, t)
 				}

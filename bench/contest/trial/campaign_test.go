@@ -16,7 +16,7 @@ import (
 func tried(t *testing.T, describe func(*inproc.World), o trial.Order) *trial.Answer {
 	t.Helper()
 	dir := t.TempDir()
-	if err := o.Give(dir); err != nil {
+	if err := o.Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(trial.OrderFolder, dir)
@@ -168,12 +168,12 @@ func TestOrdersThatCannotBeMet(t *testing.T) {
 	if !strings.Contains(a.Error, "this world has none") {
 		t.Errorf("a world without a schedule: %+v", a)
 	}
-	if err := a.Give(t.TempDir()); err != nil {
+	if err := a.Save(t.TempDir()); err != nil {
 		t.Error(err)
 	}
 	dir := t.TempDir()
-	a.Give(dir)
-	if err := a.Give(dir); err == nil || !strings.Contains(err.Error(), "several campaigns") {
+	a.Save(dir)
+	if err := a.Save(dir); err == nil || !strings.Contains(err.Error(), "several campaigns") {
 		t.Error(err)
 	}
 }

@@ -42,8 +42,8 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Give leaves an order in a folder.
-func (o *Order) Give(dir string) error { return write(filepath.Join(dir, orderFile), o) }
+// Save leaves an order in a folder.
+func (o *Order) Save(dir string) error { return write(filepath.Join(dir, orderFile), o) }
 
 // ordered reads the order of a folder, and notes there that its campaign begins.
 func ordered(dir string) (*Order, error) {
@@ -79,8 +79,8 @@ func Begun(dir string) bool {
 	return err == nil
 }
 
-// Give leaves an answer in a folder. A program answers once.
-func (a *Answer) Give(dir string) error {
+// Save leaves an answer in a folder. A program answers once.
+func (a *Answer) Save(dir string) error {
 	path := filepath.Join(dir, answerFile)
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("this program makes several campaigns, and a trial is one: give it arguments that choose one of them")

@@ -9,7 +9,7 @@ import (
 func TestTimeOfAnOrder(t *testing.T) {
 	dir := t.TempDir()
 	o := &Order{TimeoutNs: int64(time.Minute)}
-	if err := o.Give(dir); err != nil {
+	if err := o.Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	if left := o.Left(dir, 20*time.Second); left != 40*time.Second {
@@ -24,7 +24,7 @@ func TestTimeOfAnOrder(t *testing.T) {
 	if left := o.Left(dir, time.Minute); left <= Overtime || left > Overtime+time.Minute {
 		t.Errorf("%s are left of a campaign that has just begun", left)
 	}
-	if err := new(Answer).Give(dir); err != nil {
+	if err := new(Answer).Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	if left := o.Left(dir, time.Minute); left != 0 {

@@ -109,7 +109,7 @@ func answer(ctx context.Context, s *subject.Subject, dir string) (*explore.Total
 	} else {
 		a.Trial = *t
 	}
-	if gave := a.Give(dir); gave != nil {
+	if gave := a.Save(dir); gave != nil {
 		return nil, gave
 	}
 	return totals, err
@@ -216,7 +216,7 @@ func OfProject(ctx context.Context, c *explore.Campaign, t Trial, measured bool)
 	m := &measure{on: measured, next: 1}
 	if measured {
 		c.Setup.Measure, c.KeepGoing = measuredDomains, true
-		c.Ran = func(r *explore.Ran) { m.take(r.Measured) }
+		c.Ran = func(r *explore.Ran) { m.addReached(r.Measured) }
 		c.Finished = func(totals *explore.Totals) {
 			if totals.Runs >= m.next {
 				m.spent(totals)
@@ -267,14 +267,14 @@ func (m *measure) spent(totals *explore.Totals) {
 // run makes a run of a trial.
 func (m *measure) run(s *subject.Subject, setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}) *explore.Reply {
 	job.Behaviour = job.Behaviour || m.on
-	reply := s.Reply(setup, job, interrupt, func(out *check.Judged) { m.take(out.Reached) })
+	reply := s.Reply(setup, job, interrupt, func(out *check.Judged) { m.addReached(out.Reached) })
 	if m.on && reply.Error == "" && job.ID+1 >= m.next {
 		m.point(job.ID + 1)
 	}
 	return reply
 }
 
-func (m *measure) take(reached []coverage.Feature) {
+func (m *measure) addReached(reached []coverage.Feature) {
 	if !m.on {
 		return
 	}

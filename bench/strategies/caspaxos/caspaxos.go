@@ -47,7 +47,7 @@ func World(mixed bool, m *inproc.Specification) func(*inproc.World) {
 	return func(w *inproc.World) {
 		told := w.Model("conforms to CasPaxos.tla", m)
 		for _, name := range acceptors {
-			w.Machine(name, func(n *inproc.Node) inproc.Machine { return begin(n, mixed, told) })
+			w.Machine(name, func(n *inproc.Node) inproc.Machine { return newAcceptor(n, mixed, told) })
 		}
 		for i, name := range proposers {
 			w.Client(name, func(p *inproc.Process) { (&proposer{Process: p, told: told, me: i}).work() })
@@ -70,7 +70,7 @@ type acceptor struct {
 	told  *inproc.Follower
 }
 
-func begin(n *inproc.Node, mixed bool, told *inproc.Follower) inproc.Machine {
+func newAcceptor(n *inproc.Node, mixed bool, told *inproc.Follower) inproc.Machine {
 	a := &acceptor{mixed: mixed, told: told}
 	if data, err := n.Disk().Read("state"); err == nil {
 		must(json.Unmarshal(data, &a.kept))

@@ -106,7 +106,7 @@ func (v Variant) World(w *inproc.World) {
 			told.step("Restart")
 		}
 		begun = true
-		return begin(n, bug, told)
+		return newCoordinator(n, bug, told)
 	})
 	for _, name := range Participants {
 		w.Machine(name, func(n *inproc.Node) inproc.Machine { return join(n, bug, told, ends) })
@@ -162,7 +162,7 @@ type coordinator struct {
 	ticks    int
 }
 
-func begin(n *inproc.Node, bug Bug, told *followed) inproc.Machine {
+func newCoordinator(n *inproc.Node, bug Bug, told *followed) inproc.Machine {
 	c := &coordinator{bug: bug, told: told, votes: map[string]bool{}, heard: map[string]bool{}}
 	if data, err := n.Disk().Read("decision"); err == nil {
 		c.decision = string(data)

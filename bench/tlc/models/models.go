@@ -179,7 +179,7 @@ func Ask(jars []string, folder string, list []Model, limit int) (rows []Row, err
 	for i, o := range opinions {
 		answer := random.Answer{Kind: Late}
 		if o != nil {
-			answer = random.Of(o)
+			answer = random.AnswerOf(o)
 		}
 		rows = append(rows, Row{list[i], answer})
 		if answer.Kind == string(tla.Deadlocked) && !list[i].NoDeadlock {

@@ -42,8 +42,8 @@ func ParseAnswer(line string) (a Answer, err error) {
 	return a, err
 }
 
-// Of is TLC's answer.
-func Of(o *tlc.Opinion) Answer {
+// AnswerOf converts TLC's opinion to an Answer.
+func AnswerOf(o *tlc.Opinion) Answer {
 	switch {
 	case len(o.Violations) > 0:
 		v := o.Violations[0]
@@ -153,7 +153,7 @@ func (f *Family) TLC(jars []string, from, end int) ([]Answer, error) {
 	}
 	answers := make([]Answer, len(opinions))
 	for i, o := range opinions {
-		answers[i] = Of(o)
+		answers[i] = AnswerOf(o)
 	}
 	return answers, nil
 }

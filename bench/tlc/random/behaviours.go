@@ -131,7 +131,7 @@ type expression struct {
 	level level
 }
 
-func (b *behaviours) in(m *part, l level, bound ...symbol) expression {
+func (b *behaviours) expressionIn(m *part, l level, bound ...symbol) expression {
 	return expression{b, m, bound, l}
 }
 
@@ -175,13 +175,13 @@ func (e expression) applied(text string, depth int) string {
 		text = strings.Replace(text, constantPlace, fmt.Sprint(e.below(3)), 1)
 	}
 	for strings.Contains(text, anyPlace) {
-		text = strings.Replace(text, anyPlace, e.of(number, depth-1), 1)
+		text = strings.Replace(text, anyPlace, e.generate(number, depth-1), 1)
 	}
 	return text
 }
 
-// of writes an expression of a kind.
-func (e expression) of(k kind, depth int) string {
+// generate writes an expression of a kind.
+func (e expression) generate(k kind, depth int) string {
 	if e.often(45) || depth <= 0 {
 		if s := e.symbolOf(k, depth); s != "" {
 			return s
@@ -212,36 +212,36 @@ func (e expression) number(depth int) string {
 	if depth <= 0 {
 		return fmt.Sprint(e.below(3))
 	}
-	n := func() string { return e.of(number, depth-1) }
+	n := func() string { return e.generate(number, depth-1) }
 	switch e.below(9) {
 	case 0:
 		return fmt.Sprintf("((%s + %s) %% 3)", n(), n())
 	case 1:
 		return fmt.Sprintf("((%s * %s) %% 3)", n(), n())
 	case 2:
-		return fmt.Sprintf("(IF %s THEN %s ELSE %s)", e.of(truth, depth-1), n(), n())
+		return fmt.Sprintf("(IF %s THEN %s ELSE %s)", e.generate(truth, depth-1), n(), n())
 	case 3:
-		return fmt.Sprintf("(Cardinality(%s) %% 3)", e.of(set, depth-1))
+		return fmt.Sprintf("(Cardinality(%s) %% 3)", e.generate(set, depth-1))
 	case 4:
 		if e.has(process) && e.has(function) {
-			return fmt.Sprintf("%s[%s]", e.of(function, depth-1), e.of(process, depth-1))
+			return fmt.Sprintf("%s[%s]", e.generate(function, depth-1), e.generate(process, depth-1))
 		}
 	case 5:
 		if e.has(record) {
-			return e.of(record, depth-1) + ".a"
+			return e.generate(record, depth-1) + ".a"
 		}
 	case 6:
 		name, inside := e.bind(number)
-		return fmt.Sprintf("(LET %s == %s IN (%s + %s) %% 3)", name, n(), name, inside.of(number, depth-1))
+		return fmt.Sprintf("(LET %s == %s IN (%s + %s) %% 3)", name, n(), name, inside.generate(number, depth-1))
 	case 7:
-		return fmt.Sprintf("(CASE %s -> %s [] OTHER -> %s)", e.of(truth, depth-1), n(), n())
+		return fmt.Sprintf("(CASE %s -> %s [] OTHER -> %s)", e.generate(truth, depth-1), n(), n())
 	}
 	return fmt.Sprint(e.below(3))
 }
 
 func (e expression) truth(depth int) string {
-	n := func() string { return e.of(number, depth-1) }
-	t := func() string { return e.of(truth, depth-1) }
+	n := func() string { return e.generate(number, depth-1) }
+	t := func() string { return e.generate(truth, depth-1) }
 	switch e.below(12) {
 	case 0:
 		return fmt.Sprintf("(%s < %s)", n(), n())
@@ -250,16 +250,16 @@ func (e expression) truth(depth int) string {
 	case 2:
 		return fmt.Sprintf("(%s # %s)", n(), n())
 	case 3:
-		return fmt.Sprintf("(%s \\in %s)", n(), e.of(set, depth-1))
+		return fmt.Sprintf("(%s \\in %s)", n(), e.generate(set, depth-1))
 	case 4:
-		return fmt.Sprintf("(%s \\subseteq %s)", e.of(set, depth-1), e.of(set, depth-1))
+		return fmt.Sprintf("(%s \\subseteq %s)", e.generate(set, depth-1), e.generate(set, depth-1))
 	case 5:
 		name, inside := e.bind(number)
-		return fmt.Sprintf("(%s %s \\in %s : %s)", e.one("\\E", "\\A"), name, e.of(set, depth-1), inside.of(truth, depth-1))
+		return fmt.Sprintf("(%s %s \\in %s : %s)", e.one("\\E", "\\A"), name, e.generate(set, depth-1), inside.generate(truth, depth-1))
 	case 6:
 		if e.has(function) {
 			name, inside := e.bind(process)
-			return fmt.Sprintf("(%s %s \\in P : %s[%s] %s %s)", e.one("\\E", "\\A"), name, inside.of(function, depth-1), name, e.one("<", "=", "#"), n())
+			return fmt.Sprintf("(%s %s \\in P : %s[%s] %s %s)", e.one("\\E", "\\A"), name, inside.generate(function, depth-1), name, e.one("<", "=", "#"), n())
 		}
 	case 7:
 		if depth > 0 {
@@ -271,38 +271,38 @@ func (e expression) truth(depth int) string {
 		}
 	case 9:
 		if e.has(function) {
-			return fmt.Sprintf("(%s = %s)", e.of(function, depth-1), e.of(function, depth-1))
+			return fmt.Sprintf("(%s = %s)", e.generate(function, depth-1), e.generate(function, depth-1))
 		}
 	case 10:
-		return fmt.Sprintf("(%s %s %s)", e.of(set, depth-1), e.one("=", "#"), e.of(set, depth-1))
+		return fmt.Sprintf("(%s %s %s)", e.generate(set, depth-1), e.one("=", "#"), e.generate(set, depth-1))
 	}
 	return fmt.Sprintf("(%s > %s)", n(), n())
 }
 
 func (e expression) set(depth int) string {
-	n := func() string { return e.of(number, depth-1) }
+	n := func() string { return e.generate(number, depth-1) }
 	if depth <= 0 {
 		return e.one("{}", "{0}", "{1, 2}", "{0, 2}", "0..1")
 	}
-	s := func() string { return e.of(set, depth-1) }
+	s := func() string { return e.generate(set, depth-1) }
 	switch e.below(8) {
 	case 0:
 		return fmt.Sprintf("(%s %s %s)", s(), e.one("\\cup", "\\cap", "\\"), s())
 	case 1:
 		name, inside := e.bind(number)
-		return fmt.Sprintf("{%s \\in %s : %s}", name, s(), inside.of(truth, depth-1))
+		return fmt.Sprintf("{%s \\in %s : %s}", name, s(), inside.generate(truth, depth-1))
 	case 2:
 		name, inside := e.bind(number)
-		return fmt.Sprintf("{((%s + %s) %% 3) : %s \\in %s}", name, inside.of(number, depth-1), name, s())
+		return fmt.Sprintf("{((%s + %s) %% 3) : %s \\in %s}", name, inside.generate(number, depth-1), name, s())
 	case 3:
 		return fmt.Sprintf("(0..%s)", n())
 	case 4:
 		if e.has(sets) {
-			return fmt.Sprintf("%s[%s %% 2]", e.of(sets, depth-1), n())
+			return fmt.Sprintf("%s[%s %% 2]", e.generate(sets, depth-1), n())
 		}
 	case 5:
 		if e.has(record) {
-			return e.of(record, depth-1) + ".b"
+			return e.generate(record, depth-1) + ".b"
 		}
 	case 6:
 		return fmt.Sprintf("{%s, %s}", n(), n())
@@ -327,15 +327,15 @@ func (e expression) numberOfAt(depth int) string {
 	name, within := inside.bind(number)
 	switch e.below(5) {
 	case 0:
-		return fmt.Sprintf("(@ + %s) %% 3", inside.of(number, depth-1))
+		return fmt.Sprintf("(@ + %s) %% 3", inside.generate(number, depth-1))
 	case 1:
-		return fmt.Sprintf("IF %s THEN @ ELSE %s", inside.of(truth, depth-1), inside.of(number, depth-1))
+		return fmt.Sprintf("IF %s THEN @ ELSE %s", inside.generate(truth, depth-1), inside.generate(number, depth-1))
 	case 2:
-		return fmt.Sprintf("Cardinality({%s \\in 0..@ : %s}) %% 3", name, within.of(truth, depth-1))
+		return fmt.Sprintf("Cardinality({%s \\in 0..@ : %s}) %% 3", name, within.generate(truth, depth-1))
 	case 3:
 		return fmt.Sprintf("CHOOSE %s \\in 0..@ : %s", name, e.one("\\A v \\in 0..@ : v <= "+name, name+" <= @", name+" = @ \\/ "+name+" > @"))
 	}
-	return inside.of(number, depth-1)
+	return inside.generate(number, depth-1)
 }
 
 // setOfAt is the new value of a place in EXCEPT that has a set.
@@ -344,39 +344,39 @@ func (e expression) setOfAt(depth int) string {
 	name, within := inside.bind(number)
 	switch e.below(5) {
 	case 0:
-		return fmt.Sprintf("{%s \\in @ : %s}", name, within.of(truth, depth-1))
+		return fmt.Sprintf("{%s \\in @ : %s}", name, within.generate(truth, depth-1))
 	case 1:
-		return fmt.Sprintf("@ %s %s", e.one("\\cup", "\\cap", "\\"), inside.of(set, depth-1))
+		return fmt.Sprintf("@ %s %s", e.one("\\cup", "\\cap", "\\"), inside.generate(set, depth-1))
 	case 2:
-		return fmt.Sprintf("{(%s + %s) %% 3 : %s \\in @}", name, within.of(number, depth-1), name)
+		return fmt.Sprintf("{(%s + %s) %% 3 : %s \\in @}", name, within.generate(number, depth-1), name)
 	case 3:
-		return fmt.Sprintf("IF \\E %s \\in @ : %s THEN @ ELSE @ \\cup {%s}", name, within.of(truth, depth-1), inside.of(number, depth-1))
+		return fmt.Sprintf("IF \\E %s \\in @ : %s THEN @ ELSE @ \\cup {%s}", name, within.generate(truth, depth-1), inside.generate(number, depth-1))
 	}
-	return inside.of(set, depth-1)
+	return inside.generate(set, depth-1)
 }
 
 func (e expression) function(depth int) string {
 	name, inside := e.bind(process)
 	if depth <= 0 || !e.has(function) {
-		return fmt.Sprintf("[%s \\in P |-> %s]", name, inside.of(number, depth-1))
+		return fmt.Sprintf("[%s \\in P |-> %s]", name, inside.generate(number, depth-1))
 	}
-	f := e.of(function, depth-1)
+	f := e.generate(function, depth-1)
 	if e.has(process) {
-		p := e.of(process, 0)
+		p := e.generate(process, 0)
 		text := fmt.Sprintf("[%s EXCEPT ![%s] = %s", f, p, e.numberOfAt(depth-1))
 		if e.often(20) {
 			text += fmt.Sprintf(", ![%s] = %s", p, e.numberOfAt(depth-1))
 		}
 		return text + "]"
 	}
-	return fmt.Sprintf("[%s \\in P |-> (%s[%s] + %s) %% 3]", name, inside.of(function, depth-1), name, inside.of(number, depth-1))
+	return fmt.Sprintf("[%s \\in P |-> (%s[%s] + %s) %% 3]", name, inside.generate(function, depth-1), name, inside.generate(number, depth-1))
 }
 
 func (e expression) sets(depth int) string {
 	if depth <= 0 || !e.has(sets) {
-		return e.over("[%s \\in 0..1 |-> %s]", number, func(inside expression) string { return inside.of(set, depth-1) })
+		return e.over("[%s \\in 0..1 |-> %s]", number, func(inside expression) string { return inside.generate(set, depth-1) })
 	}
-	text := fmt.Sprintf("[%s EXCEPT ![%s %% 2] = %s", e.of(sets, depth-1), e.of(number, 1), e.setOfAt(depth-1))
+	text := fmt.Sprintf("[%s EXCEPT ![%s %% 2] = %s", e.generate(sets, depth-1), e.generate(number, 1), e.setOfAt(depth-1))
 	if e.often(25) {
 		text += fmt.Sprintf(", ![%d] = %s", e.below(2), e.setOfAt(depth-1))
 	}
@@ -385,10 +385,10 @@ func (e expression) sets(depth int) string {
 
 func (e expression) record(depth int) string {
 	if depth <= 0 || !e.has(record) {
-		return fmt.Sprintf("[a |-> %s, b |-> %s]", e.of(number, depth-1), e.of(set, depth-1))
+		return fmt.Sprintf("[a |-> %s, b |-> %s]", e.generate(number, depth-1), e.generate(set, depth-1))
 	}
 	a, b := "!.a = "+e.numberOfAt(depth-1), "!.b = "+e.setOfAt(depth-1)
-	r := e.of(record, depth-1)
+	r := e.generate(record, depth-1)
 	switch e.below(3) {
 	case 0:
 		return fmt.Sprintf("[%s EXCEPT %s]", r, a)
@@ -404,7 +404,7 @@ func (b *behaviours) definition(m *part) {
 	if len(m.variables) == 0 {
 		l = constantLevel
 	}
-	e := b.in(m, l)
+	e := b.expressionIn(m, l)
 	d := m.fresh("D")
 	head, call := d, d
 	if b.often(40) {
@@ -415,33 +415,34 @@ func (b *behaviours) definition(m *part) {
 	const depth = 2
 	switch b.below(10) {
 	case 0:
-		m.line("%s ==\n  /\\ %s\n  /\\ %s\n  /\\ %s", head, e.of(truth, depth), e.of(truth, depth), e.of(truth, depth))
+		m.line("%s ==\n  /\\ %s\n  /\\ %s\n  /\\ %s", head, e.generate(truth, depth), e.generate(truth, depth), e.generate(truth, depth))
 		add("", truth)
 		add(fmt.Sprintf("!%d", 1+b.below(3)), truth)
 	case 1:
-		m.line("%s == lab:: ((%s) + (%s)) %% 3", head, e.of(number, depth), e.of(number, depth))
+		m.line("%s == lab:: ((%s) + (%s)) %% 3", head, e.generate(number, depth), e.generate(number, depth))
 		add("", number)
 		add("!lab", number)
 		add("!lab!<<!1", number)
 	case 2:
 		inside := e.with("i", number)
-		m.line("%s == %s i \\in 0..2 : in(i):: (%s) /\\ (%s)", head, b.one("\\E", "\\A"), inside.of(truth, depth), inside.of(truth, depth))
+		m.line("%s == %s i \\in 0..2 : in(i):: (%s) /\\ (%s)", head, b.one("\\E", "\\A"), inside.generate(truth, depth), inside.generate(truth, depth))
 		add("", truth)
 		add("!in("+anyPlace+")", truth)
 		add("!in("+anyPlace+")!"+b.one("<<", ">>", "1", "2"), truth)
 		add("!("+anyPlace+")", truth)
 	case 3:
-		m.line("%s == LET one == %s\n      two(c) == (c + %s) %% 3\n  IN two(one)", head, e.of(number, depth), e.with("c", number).of(number, depth))
+		m.line("%s == LET one == %s\n      two(c) == (c + %s) %% 3\n  IN two(one)", head,
+			e.generate(number, depth), e.with("c", number).generate(number, depth))
 		add("", number)
 		add("!1", number)
 	case 4:
-		m.line("%s == IF %s THEN %s ELSE yes:: %s", head, e.of(truth, depth), e.of(number, depth), e.of(number, depth))
+		m.line("%s == IF %s THEN %s ELSE yes:: %s", head, e.generate(truth, depth), e.generate(number, depth), e.generate(number, depth))
 		add("", number)
 		add("!1", truth)
 		add("!2", number)
 		add("!yes", number)
 	case 5:
-		m.line("%s == {w \\in %s : %s}", head, e.of(set, depth), e.with("w", number).of(truth, depth))
+		m.line("%s == {w \\in %s : %s}", head, e.generate(set, depth), e.with("w", number).generate(truth, depth))
 		add("", set)
 		add("!1", set)
 		add("!("+anyPlace+")", truth)
@@ -449,39 +450,39 @@ func (b *behaviours) definition(m *part) {
 		b.recursiveNumber(m, l)
 	default:
 		k := kind([]kind{number, truth, set}[b.below(3)])
-		m.line("%s == %s", head, e.of(k, depth))
+		m.line("%s == %s", head, e.generate(k, depth))
 		add("", k)
 	}
 }
 
 func (b *behaviours) recursiveNumber(m *part, l level) {
 	r := m.fresh("R")
-	e := b.in(m, l)
+	e := b.expressionIn(m, l)
 	m.line("RECURSIVE %s(_)", r)
-	m.line("%s(n) == IF n = 0 THEN %s ELSE (%s(n - 1) + %s) %% 3", r, e.of(number, 1), r, e.with("n", number).of(number, 1))
+	m.line("%s(n) == IF n = 0 THEN %s ELSE (%s(n - 1) + %s) %% 3", r, e.generate(number, 1), r, e.with("n", number).generate(number, 1))
 	m.symbols = append(m.symbols, symbol{text: r + "(" + anyPlace + ")", kind: number, level: l})
 }
 
 // assignment gives a variable its next value.
 func (e expression) assignment(v symbol, depth int) string {
 	if v.kind == number && e.often(25) {
-		return fmt.Sprintf("%s' \\in %s", v.text, e.of(set, depth))
+		return fmt.Sprintf("%s' \\in %s", v.text, e.generate(set, depth))
 	}
 	if v.kind == number && e.often(10) {
-		return fmt.Sprintf("(%s' = %s \\/ %s' = %s)", v.text, e.of(number, depth), v.text, e.of(number, depth))
+		return fmt.Sprintf("(%s' = %s \\/ %s' = %s)", v.text, e.generate(number, depth), v.text, e.generate(number, depth))
 	}
 	// What the new value is made of is the old one more often than not.
 	switch old := v.text; {
 	case v.kind == number && e.often(50):
-		return fmt.Sprintf("%s' = (%s + %s) %% 3", old, old, e.of(number, depth))
+		return fmt.Sprintf("%s' = (%s + %s) %% 3", old, old, e.generate(number, depth))
 	case v.kind == function && e.has(process) && e.often(80):
-		return fmt.Sprintf("%s' = [%s EXCEPT ![%s] = %s]", old, old, e.of(process, 0), e.numberOfAt(depth))
+		return fmt.Sprintf("%s' = [%s EXCEPT ![%s] = %s]", old, old, e.generate(process, 0), e.numberOfAt(depth))
 	case v.kind == sets && e.often(80):
 		return fmt.Sprintf("%s' = [%s EXCEPT ![%d] = %s]", old, old, e.below(2), e.setOfAt(depth))
 	case v.kind == record && e.often(80):
 		return fmt.Sprintf("%s' = [%s EXCEPT !.%s]", old, old, e.one("a = "+e.numberOfAt(depth), "b = "+e.setOfAt(depth)))
 	}
-	return fmt.Sprintf("%s' = %s", v.text, e.of(v.kind, depth))
+	return fmt.Sprintf("%s' = %s", v.text, e.generate(v.kind, depth))
 }
 
 // changes gives all variables of a module their next values.
@@ -505,8 +506,8 @@ func (e expression) changed(depth int) string {
 	return "(" + strings.Join(e.changes(depth), " /\\ ") + ")"
 }
 
-// rest says that the variables besides some keep their values, as a conjunct.
-func (m *part) rest(changed ...string) string {
+// unchanged returns the conjunct by which all variables but the given ones keep their values.
+func (m *part) unchanged(changed ...string) string {
 	others := slices.DeleteFunc(m.names(), func(v string) bool { return slices.Contains(changed, v) })
 	if len(others) == 0 {
 		return ""
@@ -516,7 +517,7 @@ func (m *part) rest(changed ...string) string {
 
 // action defines an action of all variables of a module.
 func (b *behaviours) action(m *part) {
-	e := b.in(m, stateLevel)
+	e := b.expressionIn(m, stateLevel)
 	a := m.fresh("A")
 	call, within := a, false
 	add := func(text string) {
@@ -525,16 +526,16 @@ func (b *behaviours) action(m *part) {
 	state := func(text string) {
 		m.symbols = append(m.symbols, symbol{text: call + text, kind: truth, level: stateLevel})
 	}
-	of := func(k kind) string { return e.of(k, 2) }
+	of := func(k kind) string { return e.generate(k, 2) }
 	withNumber := func(text string) expression { return e.with(text, number) }
 	switch b.below(14) {
 	case 0: // with a parameter
-		m.line("%s(a) == %s /\\ %s", a, withNumber("a").of(truth, 2), withNumber("a").changed(2))
+		m.line("%s(a) == %s /\\ %s", a, withNumber("a").generate(truth, 2), withNumber("a").changed(2))
 		call = a + "(" + anyPlace + ")"
 		add("")
 		state("!1")
 	case 1: // by a bound number
-		m.line("%s == \\E i \\in %s : go(i):: %s /\\ %s", a, of(set), withNumber("i").of(truth, 1), withNumber("i").changed(2))
+		m.line("%s == \\E i \\in %s : go(i):: %s /\\ %s", a, of(set), withNumber("i").generate(truth, 1), withNumber("i").changed(2))
 		add("")
 		add("!go(" + anyPlace + ")")
 		add("!(" + anyPlace + ")")
@@ -552,7 +553,7 @@ func (b *behaviours) action(m *part) {
 	case 5: // recursive, down a number
 		m.line("RECURSIVE %s(_, _)", a)
 		inner := withNumber("n").with("a", number)
-		step := inner.of(number, 1)
+		step := inner.generate(number, 1)
 		switch b.below(3) {
 		case 0:
 			m.line("%s(n, a) == IF n = 0 THEN %s ELSE %s(n - 1, %s)", a, inner.changed(1), a, step)
@@ -565,12 +566,12 @@ func (b *behaviours) action(m *part) {
 		add("")
 	case 6: // recursive, through a set
 		m.line("RECURSIVE %s(_)", a)
-		m.line("%s(S) == IF S = {} THEN %s ELSE \\E e \\in S : %s /\\ %s(S \\ {e})", a, e.changed(1), withNumber("e").of(truth, 1), a)
+		m.line("%s(S) == IF S = {} THEN %s ELSE \\E e \\in S : %s /\\ %s(S \\ {e})", a, e.changed(1), withNumber("e").generate(truth, 1), a)
 		call = a + "(" + b.one("0..1", "{1}", "{0, 2}", "0.."+constantPlace) + ")"
 		add("")
 	case 7: // an argument that is a condition, with a disjunction sometimes
 		m.line("%s(c) == c /\\ %s", a, e.changed(2))
-		either, some := fmt.Sprintf("%s \\/ %s", of(truth), of(truth)), fmt.Sprintf("\\E i \\in 0..1 : %s", withNumber("i").of(truth, 1))
+		either, some := fmt.Sprintf("%s \\/ %s", of(truth), of(truth)), fmt.Sprintf("\\E i \\in 0..1 : %s", withNumber("i").generate(truth, 1))
 		call, within = fmt.Sprintf("%s(%s)", a, b.one(of(truth), either, some)), true
 		add("")
 	case 8: // an argument that is an action
@@ -581,12 +582,12 @@ func (b *behaviours) action(m *part) {
 	case 9: // an argument that is an operator
 		m.line("%s(F(_)) == \\E i \\in 0..1 : F(i) /\\ %s", a, withNumber("i").changed(1))
 		// With a variable in it, TLC fails where it asks whether the action is enabled.
-		call, within = fmt.Sprintf("%s(LAMBDA j : %s)", a, b.in(m, constantLevel).with("j", number).of(truth, 1)), true
+		call, within = fmt.Sprintf("%s(LAMBDA j : %s)", a, b.expressionIn(m, constantLevel).with("j", number).generate(truth, 1)), true
 		add("")
 	case 10:
 		if m.hasProcesses() {
 			inner := e.with("p", process)
-			m.line("%s == \\E p \\in P : at(p):: %s /\\ %s", a, inner.of(truth, 1), inner.changed(2))
+			m.line("%s == \\E p \\in P : at(p):: %s /\\ %s", a, inner.generate(truth, 1), inner.changed(2))
 			add("")
 			break
 		}
@@ -615,17 +616,17 @@ func (m *part) steps() (list []symbol) {
 
 // step is an action of all variables of a module.
 func (b *behaviours) step(m *part) string {
-	e := b.in(m, stateLevel)
+	e := b.expressionIn(m, stateLevel)
 	list := m.steps()
 	s := list[b.below(len(list))]
 	text := s.text
 	for _, place := range []string{constantPlace, anyPlace} {
 		if strings.Contains(text, place) && b.often(40) {
 			text = strings.Replace(text, place, "k", 1)
-			return fmt.Sprintf("(\\E k \\in 0..%d : %s%s)", 1+b.below(2), e.applied(text, 2), m.rest(s.changes...))
+			return fmt.Sprintf("(\\E k \\in 0..%d : %s%s)", 1+b.below(2), e.applied(text, 2), m.unchanged(s.changes...))
 		}
 	}
-	return "(" + e.applied(text, 2) + m.rest(s.changes...) + ")"
+	return "(" + e.applied(text, 2) + m.unchanged(s.changes...) + ")"
 }
 
 // fairness is WF or SF of an action.
@@ -640,13 +641,13 @@ func (b *behaviours) fairness(m *part, action func() string) string {
 
 // behaviour adds Init, Next and Spec of a module, and properties; it reports the names of the properties.
 func (b *behaviours) behaviour(m *part) {
-	e := b.in(m, constantLevel)
+	e := b.expressionIn(m, constantLevel)
 	var initial, next []string
 	for _, v := range m.variables {
 		if v.kind == number && b.often(25) {
-			initial = append(initial, v.text+" \\in "+e.of(set, 1))
+			initial = append(initial, v.text+" \\in "+e.generate(set, 1))
 		} else {
-			initial = append(initial, v.text+" = "+e.of(v.kind, 1))
+			initial = append(initial, v.text+" = "+e.generate(v.kind, 1))
 		}
 	}
 	m.line("Init%s == %s", m.name, strings.Join(initial, " /\\ "))
@@ -667,7 +668,7 @@ func (b *behaviours) behaviour(m *part) {
 	if i := slices.IndexFunc(m.variables, func(v symbol) bool { return v.kind == function }); i >= 0 && b.often(40) {
 		f := m.variables[i]
 		spec += fmt.Sprintf(" /\\ \\A p \\in P : %sF_%s(%s[p] # %s /\\ Next%s)", b.one("W", "S"), tuple(m.names()), f.text,
-			b.in(m, stateLevel).of(number, 1), m.name)
+			b.expressionIn(m, stateLevel).generate(number, 1), m.name)
 	}
 	m.line("Spec%s == %s", m.name, spec)
 	m.symbols = append(m.symbols, symbol{text: "Spec" + m.name, kind: truth, level: temporalLevel})
@@ -683,12 +684,12 @@ func (b *behaviours) enabled(m *part) string {
 
 // temporal defines a property of behaviours.
 func (b *behaviours) temporal(m *part) string {
-	e := b.in(m, stateLevel)
+	e := b.expressionIn(m, stateLevel)
 	t := func() string {
 		if b.often(10) {
 			return b.enabled(m)
 		}
-		return e.of(truth, 2)
+		return e.generate(truth, 2)
 	}
 	v := tuple(m.names())
 	f := m.fresh("Q")
@@ -703,9 +704,9 @@ func (b *behaviours) temporal(m *part) string {
 	case 3:
 		body = fmt.Sprintf("(%s) ~> (%s)", t(), t())
 	case 4:
-		body = fmt.Sprintf("[][%s]_%s", b.in(m, actionLevel).of(truth, 2), v)
+		body = fmt.Sprintf("[][%s]_%s", b.expressionIn(m, actionLevel).generate(truth, 2), v)
 	case 5:
-		body = fmt.Sprintf("\\A i \\in 0..1 : (%s) ~> (%s)", e.with("i", number).of(truth, 1), e.with("i", number).of(truth, 1))
+		body = fmt.Sprintf("\\A i \\in 0..1 : (%s) ~> (%s)", e.with("i", number).generate(truth, 1), e.with("i", number).generate(truth, 1))
 	case 6:
 		body = b.fairness(m, func() string { return b.step(m) })
 	case 7:
@@ -730,8 +731,8 @@ func (m *part) hasProcesses() bool {
 	return slices.ContainsFunc(m.constants, func(c symbol) bool { return c.text == "P" })
 }
 
-// begin writes the first lines of a module.
-func (b *behaviours) begin(name string) *part {
+// beginModule writes the first lines of a module.
+func (b *behaviours) beginModule(name string) *part {
 	m := &part{name: name}
 	m.line("---- MODULE %s ----\nEXTENDS Naturals, FiniteSets%s", name, map[bool]string{true: ", TLC"}[name == Root])
 	b.modules = append(b.modules, m)
@@ -745,7 +746,7 @@ func (b *behaviours) end(m *part) {
 
 // constantModule makes a module without variables, whose instances take state functions for constants.
 func (b *behaviours) constantModule() *part {
-	m := b.begin("C")
+	m := b.beginModule("C")
 	m.line("CONSTANTS e, G(_)")
 	m.declareConstant("e", number)
 	m.symbols = append(m.symbols, symbol{text: "G(" + anyPlace + ")", kind: number})
@@ -758,7 +759,7 @@ func (b *behaviours) constantModule() *part {
 
 // stateModule makes a module with variables, which the root instances, or another one between.
 func (b *behaviours) stateModule(name string, inner []*part) *part {
-	m := b.begin(name)
+	m := b.beginModule(name)
 	k := "k" + name
 	m.line("CONSTANTS %s", k)
 	m.declareConstant(k, number)
@@ -801,20 +802,20 @@ func (b *behaviours) instance(m, other *part) {
 	}
 	id := m.fresh("I")
 	head, prefix := id, id+"!"
-	constant := b.in(m, constantLevel)
+	constant := b.expressionIn(m, constantLevel)
 	if b.often(45) {
 		head, prefix = id+"(z)", id+"("+constantPlace+")!"
 		constant = constant.with("z", number)
 	}
-	state := b.in(m, stateLevel)
+	state := b.expressionIn(m, stateLevel)
 	var with []string
 	for _, c := range other.constants {
 		switch {
 		case c.kind == kinds: // P, which modules that have it call the same
 		case len(other.variables) == 0 && b.often(50):
-			with = append(with, c.text+" <- "+state.of(number, 1))
+			with = append(with, c.text+" <- "+state.generate(number, 1))
 		default:
-			with = append(with, c.text+" <- "+constant.of(number, 1))
+			with = append(with, c.text+" <- "+constant.generate(number, 1))
 		}
 	}
 	if len(other.variables) == 0 {
@@ -836,9 +837,9 @@ func (b *behaviours) instance(m, other *part) {
 			}
 			continue
 		case i < 80:
-			with = append(with, v.text+" <- "+b.in(m, constantLevel).of(v.kind, 1))
+			with = append(with, v.text+" <- "+b.expressionIn(m, constantLevel).generate(v.kind, 1))
 		default:
-			with = append(with, v.text+" <- "+state.of(v.kind, 1))
+			with = append(with, v.text+" <- "+state.generate(v.kind, 1))
 		}
 		direct = false
 	}
@@ -882,7 +883,7 @@ func (b *behaviours) make() {
 			inner = append(inner, between)
 		}
 	}
-	m := b.begin(Root)
+	m := b.beginModule(Root)
 	m.line("CONSTANT P")
 	m.constants = append(m.constants, symbol{text: "P", kind: kinds})
 	m.line("VARIABLE x")
@@ -929,15 +930,15 @@ func (b *behaviours) properties(m *part) {
 		m.line("%s == %s", id, body)
 		b.config = append(b.config, keyword+" "+id)
 	}
-	e := b.in(m, stateLevel)
+	e := b.expressionIn(m, stateLevel)
 	if b.symmetric && b.often(85) {
 		property("SYMMETRY", "Permutations(P)")
 	}
 	for range b.below(2) {
-		property("INVARIANT", fmt.Sprintf("x > 9 \\/ (%s) \\/ (%s)", e.of(truth, 2), e.of(truth, 2)))
+		property("INVARIANT", fmt.Sprintf("x > 9 \\/ (%s) \\/ (%s)", e.generate(truth, 2), e.generate(truth, 2)))
 	}
 	if b.often(15) { // one that depends on no variable and is false TLC takes as an error
-		property("INVARIANT", fmt.Sprintf("x = x /\\ (%s => %s)", e.of(truth, 2), b.enabled(m)))
+		property("INVARIANT", fmt.Sprintf("x = x /\\ (%s => %s)", e.generate(truth, 2), b.enabled(m)))
 	}
 	for range 1 + b.below(2) {
 		b.config = append(b.config, "PROPERTY "+b.temporal(m))
@@ -954,10 +955,10 @@ func (b *behaviours) properties(m *part) {
 		property("PROPERTY", e.applied(s.text, 1))
 	}
 	if b.often(12) {
-		property("CONSTRAINT", fmt.Sprintf("x > 9 \\/ (%s) \\/ (%s)", e.of(truth, 2), e.of(truth, 2)))
+		property("CONSTRAINT", fmt.Sprintf("x > 9 \\/ (%s) \\/ (%s)", e.generate(truth, 2), e.generate(truth, 2)))
 	}
 	if b.often(8) {
-		property("ACTION_CONSTRAINT", fmt.Sprintf("(%s) \\/ x' # %d", b.in(m, stateLevel).of(truth, 2), b.below(3)))
+		property("ACTION_CONSTRAINT", fmt.Sprintf("(%s) \\/ x' # %d", b.expressionIn(m, stateLevel).generate(truth, 2), b.below(3)))
 	}
 	if b.often(70) {
 		b.config = append(b.config, "CHECK_DEADLOCK FALSE")

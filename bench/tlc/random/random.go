@@ -62,8 +62,8 @@ func (m *module) has(text string) bool {
 
 func (m *module) line(format string, args ...any) { fmt.Fprintf(&m.text, format+"\n", args...) }
 
-// take adds the names of a module that is extended: of two of one name the first.
-func (m *module) take(other *module) {
+// addNames adds the names of a module that is extended. Of two equal names the first counts.
+func (m *module) addNames(other *module) {
 	for _, n := range other.names {
 		if !n.local && !m.has(n.text) {
 			m.names = append(m.names, n)
@@ -76,15 +76,15 @@ func (m *module) take(other *module) {
 	}
 }
 
-// begin writes the first line of a module, and what it extends.
-func (g *maker) begin(m *module, percent int) {
+// beginModule writes the first line of a module, and what it extends.
+func (g *maker) beginModule(m *module, percent int) {
 	m.line("---- MODULE %s ----", m.name)
 	var list []string
 	for _, i := range g.order(len(g.modules)) {
 		if other := g.modules[i]; g.often(percent) {
 			m.extends = append(m.extends, other)
 			list = append(list, other.name)
-			m.take(other)
+			m.addNames(other)
 		}
 	}
 	numbers := "EXTENDS Naturals"
@@ -117,7 +117,7 @@ func (g *maker) order(n int) []int {
 
 func (g *maker) module(letter string) {
 	m := &module{name: letter}
-	g.begin(m, 40)
+	g.beginModule(m, 40)
 	if g.often(40) {
 		m.line("CONSTANT C%s", letter)
 		m.names = append(m.names, name{text: "C" + letter, declared: true})
@@ -313,7 +313,7 @@ func (g *maker) use(n name, sub, constant func() string) string {
 // root adds the module that is checked, and its configuration.
 func (g *maker) root() {
 	m := &module{name: Root}
-	g.begin(m, 60)
+	g.beginModule(m, 60)
 	m.line("VARIABLES x, y")
 	m.variables = append(m.variables, "x", "y")
 	m.names = append(m.names, name{text: "x", states: true}, name{text: "y", states: true})

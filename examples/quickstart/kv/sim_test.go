@@ -382,7 +382,7 @@ func (s *sim) restart(n *simNode) {
 
 func (s *sim) faults() {
 	for _, a := range s.plan.Step(s.source, &fault.Moment{NowNs: s.nowNs}) {
-		s.logf("%s %s for %d ms (shape %d)", a.Kind, a.Target, a.DurationNs/ms, len(a.Cuts))
+		s.logf("%s %s for %d ms (shape %d)", a.Kind, a.Target, a.DurationNs/ms, len(a.Directions))
 		switch a.Kind {
 		case fault.Crash:
 			s.kill(s.nodes[a.Node])
@@ -469,7 +469,7 @@ func (s *sim) complete(op *simOp, r Reply) {
 func (s *sim) play() {
 	gapNs := int64(1e9 / simRatePerS)
 	loadNs := simOperations * gapNs
-	s.after(500*ms, func() { s.plan.Begin(s.source, s.nowNs); s.faults() })
+	s.after(500*ms, func() { s.plan.BeginChaos(s.source, s.nowNs); s.faults() })
 	for i := range simOperations {
 		s.after(500*ms+int64(i)*gapNs, func() { s.invoke(i % simClients) })
 	}

@@ -57,7 +57,7 @@ func evaluate(a *world.Alerts, scrapes []alerts.Scrape) (*alerts.Evaluation, err
 	if err != nil {
 		return nil, err
 	}
-	e := begin(rules)
+	e := newEvaluation(rules)
 	out := &alerts.Evaluation{}
 	var active []*alert
 	for i := range scrapes {
@@ -92,7 +92,7 @@ func first(active []*alert, firing bool) *alerts.Alert {
 	return nil
 }
 
-func begin(rules []Rule) *evaluation {
+func newEvaluation(rules []Rule) *evaluation {
 	return &evaluation{rules: rules, memory: newMemory(), targets: map[string]map[*series]bool{}, written: map[*series]bool{}, active: map[string]*alert{},
 		unseen: slices.Repeat([]string{"no metrics were scraped"}, len(rules)), gave: map[string]bool{},
 		engine: promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: maxTime, LookbackDelta: lookback,

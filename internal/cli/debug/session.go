@@ -80,7 +80,7 @@ func debugSession(ctx context.Context, a *console.App, s *project.Session, d *de
 		booted.Close()
 		return nil, console.Failed(err)
 	}
-	w, err := debug.Of(booted, &spec, d.tape, options)
+	w, err := debug.NewWorld(booted, &spec, d.tape, options)
 	if err != nil {
 		booted.Close()
 		return nil, fmt.Errorf("a debugger cannot stop this world: %w", err)
@@ -170,7 +170,7 @@ func views(spec *world.Spec) []debug.View {
 			if err != nil {
 				return err
 			}
-			_, now := w.At()
+			_, now := w.Moment()
 			return view.WriteProcesses(out, list, now)
 		}),
 		show("sockets", "", "sockets of all nodes", 0, 0, func(out io.Writer, w debug.World, _ []string) error {

@@ -357,7 +357,7 @@ func (d *dump) begin() (err error) {
 	if d.out, err = os.Create(d.file); err != nil {
 		return fmt.Errorf("--dump: %w", err)
 	}
-	d.Begin(d.out)
+	d.StartWriting(d.out)
 	return nil
 }
 

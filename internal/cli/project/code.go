@@ -84,7 +84,7 @@ func programOf(dir, name string) string {
 
 // fileDigest is a short digest of a file's bytes, or its size and date if it is too large to hash; empty if it cannot be read.
 func fileDigest(path string) string {
-	sum, _ := filedigest.Of(path, nil)
+	sum, _ := filedigest.Sum(path, nil)
 	if filedigest.Hashed(sum) {
 		return sum[:min(len(sum), 16)]
 	}

@@ -67,7 +67,7 @@ func OutputOf(path string) (output, bool) {
 	if err != nil || !info.Mode().IsRegular() {
 		return output{}, false
 	}
-	sum, _ := filedigest.Of(path, nil)
+	sum, _ := filedigest.Sum(path, nil)
 	return output{info.Size(), sum}, sum != ""
 }
 

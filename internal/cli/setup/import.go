@@ -255,7 +255,7 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 			continue
 		}
 		lasts, clause := max(cmp.Or(f.EndNs, p.endNs)-f.TimeNs, leastNs), ""
-		if fault.Of(f.Kind).Lasts() {
+		if fault.RowOf(f.Kind).Lasts() {
 			clause = " for " + time.Duration(lasts).Round(time.Millisecond).String()
 		}
 		p.untilNs = max(p.untilNs, p.at(f.TimeNs)+lasts)

@@ -106,7 +106,7 @@ func judgedAlerts(l *load.State, n *source.Node, c *world.Check, key string) {
 	for _, list := range []string{"alerts", "ignore"} {
 		for _, e := range n.Get(list).List() {
 			if !slices.Contains(names, e.Text) {
-				l.Fail(e.Position, suggest.From(e.Text, names), "%s.%s: no rule has the alert %q", key, list, source.Shorten(e.Text))
+				l.Fail(e.Position, suggest.Remedy(e.Text, names), "%s.%s: no rule has the alert %q", key, list, source.Shorten(e.Text))
 				judged = -1
 			}
 		}

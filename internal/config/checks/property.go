@@ -310,7 +310,7 @@ func modelOf(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 	c.Model = source.ValueOr(n.Get("model"), known[0])
 	if e := n.Get("model"); e != nil && !slices.Contains(known, c.Model) {
-		l.Fail(e.Position, suggest.From(c.Model, known), "%s.model: %s is not a model for %s", key, c.Model, c.Type)
+		l.Fail(e.Position, suggest.Remedy(c.Model, known), "%s.model: %s is not a model for %s", key, c.Model, c.Type)
 	}
 }
 
@@ -357,7 +357,7 @@ func performed(l *load.State, n *source.Node, key string) {
 	}
 	for _, e := range n.Scalars() {
 		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, e.Text) }) {
-			l.Fail(e.Position, suggest.From(e.Text, names), "%s: no workload has an operation %q", key, source.Shorten(e.Text))
+			l.Fail(e.Position, suggest.Remedy(e.Text, names), "%s: no workload has an operation %q", key, source.Shorten(e.Text))
 		}
 	}
 }

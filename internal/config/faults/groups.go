@@ -12,7 +12,7 @@ import (
 
 // amountKey is the key, in a rule, of how much of a fault there is; empty for kinds of which there is no more or less.
 func amountKey(kind world.FaultKind) string {
-	switch a := fault.Of(kind).Amount; {
+	switch a := fault.RowOf(kind).Amount; {
 	case a == nil:
 		return ""
 	case a.PPM:
@@ -23,7 +23,7 @@ func amountKey(kind world.FaultKind) string {
 
 // amount reads how much of a fault there is, from a key of its group or of a rule.
 func amount(l *load.State, n *source.Node, key string, r *world.FaultRule) {
-	a := fault.Of(r.Kind).Amount
+	a := fault.RowOf(r.Kind).Amount
 	if a == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func preset(l *load.State, kind world.FaultKind, written []world.FaultRule) (rul
 		if r.Kind != kind {
 			continue
 		}
-		if fault.Of(kind).PerStep() && !r.OnCalls() {
+		if fault.RowOf(kind).PerStep() && !r.OnCalls() {
 			r.RatePPM = scale(r.RatePPM, l.Spec.TimeStepNs)
 		}
 		rules = append(rules, r)

@@ -94,7 +94,7 @@ func handling(l *load.State, n *source.Node) {
 		h := world.Handling{Kind: world.FaultKind(e.Name), Log: source.ValueOr(e.Value.Get("log"), ""), Assertion: source.ValueOr(e.Value.Get("assertion"), "")}
 		switch {
 		case !slices.Contains(keys.FaultKinds, e.Name):
-			l.Fail(e.Key.Position, suggest.From(e.Name, keys.FaultKinds), "faults.handling: unknown kind of fault %q", source.Shorten(e.Name))
+			l.Fail(e.Key.Position, suggest.Remedy(e.Name, keys.FaultKinds), "faults.handling: unknown kind of fault %q", source.Shorten(e.Name))
 		case !f.Injects(h.Kind):
 			l.Fail(e.Key.Position, "set a rate above 0 for the kind, or remove this key", "%s: this kind of fault is never injected", key)
 		case (h.Log == "") == (h.Assertion == ""):

@@ -32,7 +32,7 @@ func writtenRules(l *load.State, n *source.Node, roles []string) []world.FaultRu
 			continue
 		}
 		if r.MaxNs == 0 {
-			span := fault.Of(r.Kind).Span
+			span := fault.RowOf(r.Kind).Span
 			r.MinNs, r.MaxNs = span.MinNs, span.MaxNs
 		}
 		if r.Most == 0 {
@@ -164,10 +164,10 @@ func idleKeys(l *load.State, n *source.Node, r *world.FaultRule, key string) {
 			l.Idle(n.Entry(name).Key.Position, key+"."+name, string(r.Kind)+" does not take this amount")
 		}
 	}
-	if r.OneWay && fault.Of(r.Kind).Place != fault.OnLink {
+	if r.OneWay && fault.RowOf(r.Kind).Place != fault.OnLink {
 		l.Idle(n.Entry("one_way").Key.Position, key+".one_way", "only partition, clog, slow_link and reset have a direction")
 	}
-	if r.Max > 0 && fault.Of(r.Kind).Place == fault.OnPacket {
+	if r.Max > 0 && fault.RowOf(r.Kind).Place == fault.OnPacket {
 		l.Idle(n.Entry("max").Key.Position, key+".max", "the number of faults per packet is not limited")
 	}
 }
@@ -196,7 +196,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	if d := n.Get("duration_ms"); d != nil {
 		v := d.Value.([2]int64)
 		r.MinNs, r.MaxNs = v[0], v[1]
-		if r.MaxNs > 0 && !fault.Of(r.Kind).Lasts() {
+		if r.MaxNs > 0 && !fault.RowOf(r.Kind).Lasts() {
 			l.Idle(n.Entry("duration_ms").Key.Position, key+".duration_ms", string(r.Kind)+" has no duration")
 		}
 	}
@@ -221,7 +221,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		l.Fail(at.Position, "list system calls, such as fsync", "%s has an empty list of calls", key)
 	case at != nil && len(l.Errs) == before:
 		calls(l, at.Position, &r, key)
-	case at == nil && r.Path != "" && fault.Of(r.Kind).Place != fault.OnCall:
+	case at == nil && r.Path != "" && fault.RowOf(r.Kind).Place != fault.OnCall:
 		l.Fail(n.Get("path").Position, "add `at:` with system calls", "%s.path applies to system calls, and there is no `at:`", key)
 	}
 	return r, len(l.Errs) == before
@@ -234,7 +234,7 @@ func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
 			l.Fail(at, "write a name as strace prints it, such as fsync", "%s: %q is not the name of a system call", key, source.Shorten(c))
 		}
 	}
-	row := fault.Of(r.Kind)
+	row := fault.RowOf(r.Kind)
 	for _, c := range r.At {
 		if row.Call != nil && callName.MatchString(c) && !slices.Contains(row.Call.Names, c) {
 			l.Fail(at, "use some of "+strings.Join(row.Call.Names, ", ")+", or use another kind", "%s: %s cannot be injected into %s", key, r.Kind, c)
@@ -263,7 +263,7 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 		return
 	}
 	asks := fault.Asked(text)
-	if len(r.At) == 0 && fault.Of(r.Kind).Place != fault.OnCall {
+	if len(r.At) == 0 && fault.RowOf(r.Kind).Place != fault.OnCall {
 		for _, name := range []string{"call", "path"} {
 			if slices.Contains(asks.Names, name) {
 				l.Fail(at, "set `at` to system calls, or remove it from the condition", "%s: `%s` exists only in rules with `at`", key, name)
@@ -276,7 +276,7 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 	}
 	for _, name := range asks.Logs {
 		if !slices.Contains(patterns, name) {
-			l.Fail(at, "define it under `log_patterns:`; "+suggest.From(name, patterns), "%s: logs.%s: unknown log pattern %q",
+			l.Fail(at, "define it under `log_patterns:`; "+suggest.Remedy(name, patterns), "%s: logs.%s: unknown log pattern %q",
 				key, source.Shorten(name), source.Shorten(name))
 		}
 	}
@@ -302,6 +302,6 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 
 func knownRole(l *load.State, at source.Position, role, key string, roles []string) {
 	if role != "" && !slices.Contains(roles, role) {
-		l.Fail(at, "define it under faults.roles; "+suggest.From(role, roles), "%s: unknown role %q", key, source.Shorten(role))
+		l.Fail(at, "define it under faults.roles; "+suggest.Remedy(role, roles), "%s: unknown role %q", key, source.Shorten(role))
 	}
 }

@@ -14,7 +14,7 @@ import (
 // hidden refuses a rule of a kind that TCP hides where nothing but TCP is spoken, as far as that can be known: drivers of
 // ours speak it on links of their clients.
 func hidden(l *load.State, at source.Position, r *world.FaultRule, key string) {
-	if !fault.Of(r.Kind).Datagrams || r.RatePPM == 0 {
+	if !fault.RowOf(r.Kind).Datagrams || r.RatePPM == 0 {
 		return
 	}
 	links := 0
@@ -74,7 +74,7 @@ func faultTarget(l *load.State, at source.Position, name string, kind world.Faul
 	var link bool
 	switch a, b, arrow := strings.Cut(name, "->"); {
 	case l.Node(name) != nil:
-		if fault.Of(kind).HasNode() && l.Node(name).Spec.Role == world.Client {
+		if fault.RowOf(kind).HasNode() && l.Node(name).Spec.Role == world.Client {
 			l.Fail(at, "use a server, or set `role: server` for the node", "%s: %s is a client, and %s applies to servers only", key, name, kind)
 			return false
 		}
@@ -94,8 +94,8 @@ func faultTarget(l *load.State, at source.Position, name string, kind world.Faul
 	}
 	switch {
 	case !link:
-		l.Fail(at, "write a link as a-b or a->b; "+suggest.From(name, l.NodeNames()), "%s: unknown node or link %q", key, source.Shorten(name))
-	case fault.Of(kind).HasNode():
+		l.Fail(at, "write a link as a-b or a->b; "+suggest.Remedy(name, l.NodeNames()), "%s: unknown node or link %q", key, source.Shorten(name))
+	case fault.RowOf(kind).HasNode():
 		l.Fail(at, "use a server", "%s: %q is a link, and %s applies to nodes", key, name, kind)
 		return false
 	}

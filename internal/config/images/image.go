@@ -13,9 +13,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Of finds the image that a node's files come from, nil if they are the host's or a folder's. It returns false if there
+// FindImage finds the image that a node's files come from, nil if they are the host's or a folder's. It returns false if there
 // should be one and is not.
-func Of(l *load.State, d *load.Node) bool {
+func FindImage(l *load.State, d *load.Node) bool {
 	name := source.ValueOr(d.Value.Get("image"), "")
 	built := FromDockerfile(d.Value.Get("build"))
 	if name == "" && !built || d.Value.Has("root") {

@@ -91,7 +91,7 @@ func (l *State) Known(at source.Position, key, name string) bool {
 		}
 		return false
 	}
-	l.Fail(at, suggest.From(name, l.NodeNames()), "%s: unknown node %q", key, name)
+	l.Fail(at, suggest.Remedy(name, l.NodeNames()), "%s: unknown node %q", key, name)
 	return false
 }
 

@@ -89,7 +89,7 @@ func (l *State) ServerURL(at source.Position, scheme, key, written string) (stri
 		l.listens(host, u)
 		return u.String(), true
 	}
-	l.Fail(at, suggest.From(host, l.NodeNames()), "%s: unknown node %q", key, source.Shorten(host))
+	l.Fail(at, suggest.Remedy(host, l.NodeNames()), "%s: unknown node %q", key, source.Shorten(host))
 	return "", false
 }
 

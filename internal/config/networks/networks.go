@@ -45,8 +45,8 @@ func Declare(l *load.State, top *source.Node) {
 	l.Networks = append([]*load.Network{first}, slices.DeleteFunc(l.Networks, func(d *load.Network) bool { return d == first })...)
 }
 
-// Of reads which networks a node is on.
-func Of(l *load.State, d *load.Node) {
+// ReadNetworks reads which networks a node is on.
+func ReadNetworks(l *load.State, d *load.Node) {
 	mode, networks := d.Value.Get("network_mode"), d.Value.Entry("networks")
 	if networks != nil && networks.Implied || networks.IsEmpty() {
 		networks = nil
@@ -141,7 +141,7 @@ func networkMode(l *load.State, d *load.Node, mode *source.Node) {
 		l.Fail(mode.Position, "make it a service, and write `network_mode: service:NAME`",
 			"%s: %q is a Docker container, which a world cannot use", key, source.Shorten(of))
 	default:
-		remedy := suggest.From(mode.Text, []string{"none", "host", "bridge"})
+		remedy := suggest.Remedy(mode.Text, []string{"none", "host", "bridge"})
 		if l.Network(mode.Text) != nil {
 			remedy = "write `networks: [" + mode.Text + "]`"
 		}

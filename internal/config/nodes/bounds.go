@@ -81,7 +81,7 @@ func ulimits(l *load.State, d *load.Node) []world.Rlimit {
 			continue
 		}
 		if !slices.Contains(world.RlimitNames, e.Name) {
-			l.Fail(e.Key.Position, suggest.From(e.Name, world.RlimitNames), "%s: unknown limit %q", key, source.Shorten(e.Name))
+			l.Fail(e.Key.Position, suggest.Remedy(e.Name, world.RlimitNames), "%s: unknown limit %q", key, source.Shorten(e.Name))
 			continue
 		}
 		soft := source.ValueOr(e.Value, int64(-1))

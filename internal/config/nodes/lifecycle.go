@@ -184,7 +184,7 @@ func restart(l *load.State, n *source.Node, key string) world.Restart {
 	case m == world.RestartNo, m == world.RestartAlways, m == world.RestartOnFailure, m == world.RestartUnlessStopped:
 		r.Mode = m
 	default:
-		l.Fail(n.Position, suggest.From(mode, []string{"no", "always", "on-failure", "unless-stopped"}), "%s: unknown value %q", key, source.Shorten(n.Text))
+		l.Fail(n.Position, suggest.Remedy(mode, []string{"no", "always", "on-failure", "unless-stopped"}), "%s: unknown value %q", key, source.Shorten(n.Text))
 	}
 	return r
 }
@@ -196,7 +196,7 @@ func signal(l *load.State, n *source.Node, key string) string {
 	}
 	number := world.SignalNumber(n.Text)
 	if number == 0 {
-		l.Fail(n.Position, suggest.From(strings.ToUpper(n.Text), world.SignalNames()), "%s: unknown signal %q", key, source.Shorten(n.Text))
+		l.Fail(n.Position, suggest.Remedy(strings.ToUpper(n.Text), world.SignalNames()), "%s: unknown signal %q", key, source.Shorten(n.Text))
 	}
 	return world.SignalName(number)
 }

@@ -68,7 +68,7 @@ func names(l *load.State, d *load.Node) {
 	} else if project := projectName(l); project != "" && l.Composed.Get("services").Has(service) {
 		add(fmt.Sprintf("%s-%s-%d", project, service, d.Index)) // what Compose calls the container
 	}
-	networks.Of(l, d)
+	networks.ReadNetworks(l, d)
 	if name := d.Value.Get("domainname"); name != nil {
 		d.Spec.DomainName = l.HostName(name, key+".domainname", "")
 	}

@@ -30,7 +30,7 @@ func Build(l *load.State) {
 	cycles(l)
 	lent := map[*load.Node]bool{}
 	for _, d := range l.Nodes {
-		volumes.From(l, d, lent)
+		volumes.MountVolumesFrom(l, d, lent)
 	}
 	volumes.Share(l)
 }
@@ -45,7 +45,7 @@ func buildNode(l *load.State, d *load.Node) {
 	if n.Root = source.ValueOr(v.Get("root"), world.HostRoot); n.Root != world.HostRoot && n.Root != world.NoRoot {
 		n.Root = l.Under(home, n.Root)
 	}
-	found := images.Of(l, d)
+	found := images.FindImage(l, d)
 	if n.Image != nil {
 		n.Root = ""
 	}
@@ -61,7 +61,7 @@ func buildNode(l *load.State, d *load.Node) {
 	n.Env = environment(l, d)
 	n.Clock = world.Clock{OffsetNs: source.ValueOr(v.Get("clock").Get("offset"), int64(0)),
 		DriftPPB: int64(source.ValueOr(v.Get("clock").Get("drift_ppm"), 0.0) * 1000)}
-	volumes.Of(l, d)
+	volumes.ReadMounts(l, d)
 	dependencies(l, d)
 	n.Health = health(l, d)
 	postStart(l, d)

@@ -66,7 +66,7 @@ func (s *Shape) read(written string) (any, *misread) {
 		return written, nil
 	case Word:
 		if !slices.Contains(s.Words, trimmed) && !s.Open {
-			return nil, &misread{fmt.Sprintf("unknown value %q", source.Shorten(written)), suggest.From(trimmed, s.Words)}
+			return nil, &misread{fmt.Sprintf("unknown value %q", source.Shorten(written)), suggest.Remedy(trimmed, s.Words)}
 		}
 		return trimmed, nil
 	case Boolean:

@@ -73,8 +73,8 @@ func Distance(a, b string) int {
 // maxNamed bounds the equally near words of a remedy; more of them are no help.
 const maxNamed = 3
 
-// From is the remedy for a word that is none of those known.
-func From(written string, words []string) string {
+// Remedy returns the remedy for an unknown word: the similar words, or else all known ones.
+func Remedy(written string, words []string) string {
 	if near := nearest(written, words); len(near) > 0 && len(near) <= maxNamed {
 		for i := range near {
 			near[i] = strconv.Quote(near[i])

@@ -27,7 +27,7 @@ func TestFrom(t *testing.T) {
 		{"n9", []string{"n1", "n2", "n3", "n4"}, "use one of n1, n2, n3, n4"},
 		{"db", []string{"cache"}, "the only one is cache"},
 	} {
-		if got := From(c.written, c.words); got != c.want {
+		if got := Remedy(c.written, c.words); got != c.want {
 			t.Errorf("%s: %s, not %s", c.written, got, c.want)
 		}
 	}

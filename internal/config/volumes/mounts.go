@@ -69,8 +69,8 @@ func imageVolumes(d *load.Node) {
 	}
 }
 
-// Of reads the mounts of a node: volumes, tmpfs, configs, secrets, and the volumes of its image.
-func Of(l *load.State, d *load.Node) {
+// ReadMounts reads the mounts of a node: volumes, tmpfs, configs, secrets, and the volumes of its image.
+func ReadMounts(l *load.State, d *load.Node) {
 	key := d.Key + ".volumes"
 	for _, item := range d.Value.Get("volumes").List() {
 		var v world.Volume

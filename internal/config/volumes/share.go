@@ -87,8 +87,8 @@ func shareVolume(l *load.State, name string, uses []sharing) {
 	}
 }
 
-// From mounts what other nodes have mounted, at the same places.
-func From(l *load.State, d *load.Node, done map[*load.Node]bool) {
+// MountVolumesFrom mounts the volumes of other nodes at the same places.
+func MountVolumesFrom(l *load.State, d *load.Node, done map[*load.Node]bool) {
 	if done[d] {
 		return
 	}
@@ -109,7 +109,7 @@ func From(l *load.State, d *load.Node, done map[*load.Node]bool) {
 			l.Known(item.Position, key, name)
 			continue
 		}
-		From(l, from, done)
+		MountVolumesFrom(l, from, done)
 		for _, v := range from.Spec.Volumes {
 			if v.Kind != world.Named && v.Kind != world.Bind || slices.ContainsFunc(d.Spec.Volumes, func(o world.Volume) bool { return o.Target == v.Target }) {
 				continue

@@ -45,7 +45,7 @@ func mix(l *load.State, n *source.Node, w *world.Workload, key string) {
 		}
 		same := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, o.Kind) })
 		if same < 0 {
-			l.Fail(item.Get("type").Position, suggest.From(o.Kind, kinds)+
+			l.Fail(item.Get("type").Position, suggest.Remedy(o.Kind, kinds)+
 				" (`bloodhound docs write-a-driver`: drivers for other operations)", "%s: driver %s has no operation %s", at, w.Driver, o.Kind)
 			continue
 		}

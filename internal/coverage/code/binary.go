@@ -185,8 +185,8 @@ func (f *elfFile) piece(addr uint64) Segment {
 	return Segment{}
 }
 
-// at returns the file's bytes from an address to the end of its segment, or nil if no segment has the address.
-func (f *elfFile) at(addr uint64) []byte {
+// bytesAt returns the file's bytes from an address to the end of its segment, or nil if no segment has the address.
+func (f *elfFile) bytesAt(addr uint64) []byte {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && addr-p.Vaddr < p.Filesz && p.Off < uint64(len(f.bytes)) && p.Filesz <= uint64(len(f.bytes))-p.Off {
 			return f.bytes[p.Off+addr-p.Vaddr : p.Off+p.Filesz]

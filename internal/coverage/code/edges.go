@@ -32,9 +32,9 @@ func edgesUnknown(m *blocks.Module) error {
 	return fmt.Errorf("its edges are numbers: the world has no file of symbols %s, in /symbols or beside the program", m.Symbols)
 }
 
-// Take adds the edges of a module that a process has reported: so many bits, behind those to skip. Guards are numbered from 0; other
+// AddEdges adds the edges of a module that a process has reported: so many bits, behind those to skip. Guards are numbered from 0; other
 // modules from 0 or from 1, and so the last one of the latter is place 0.
-func (t *Tally) Take(bits []byte, skip, count int) {
+func (t *Tally) AddEdges(bits []byte, skip, count int) {
 	for i := range count {
 		if at := skip + i; bits[at/8]&(1<<(at%8)) != 0 && t.edges > 0 {
 			t.Ran.Set(i % t.edges)

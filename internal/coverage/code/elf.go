@@ -25,8 +25,8 @@ type names struct {
 	budget int
 }
 
-// at is a name, which is false if it is none or there are too many.
-func (n *names) at(i uint32) (string, bool) {
+// nameAt returns the name at an offset of the table. It returns false if there is none, or if the names are too long in total.
+func (n *names) nameAt(i uint32) (string, bool) {
 	if uint64(i) >= uint64(len(n.table)) {
 		return "", false
 	}
@@ -72,7 +72,7 @@ func namesSections(file []byte) bool {
 	binary.Decode(headers[size*uint64(h.Shstrndx):], binary.LittleEndian, &s)
 	list := namesIn(file, section(file, elf.SectionType(s.Type), elf.SectionFlag(s.Flags), s.Off, s.Size))
 	for ; len(headers) > 0; headers = headers[size:] {
-		if _, ok := list.at(binary.LittleEndian.Uint32(headers)); !ok {
+		if _, ok := list.nameAt(binary.LittleEndian.Uint32(headers)); !ok {
 			return false
 		}
 	}
@@ -92,7 +92,7 @@ func Symbols(f *elf.File, file []byte, table elf.SectionType) (list []elf.Symbol
 	var sym elf.Sym64
 	for size := binary.Size(sym); len(b) >= size; b = b[size:] {
 		binary.Decode(b, binary.LittleEndian, &sym)
-		name, ok := names.at(sym.Name)
+		name, ok := names.nameAt(sym.Name)
 		if !ok {
 			return nil
 		}
@@ -138,7 +138,7 @@ func namesFunctions(file, table []byte) bool {
 		if at > uint64(len(functions)) || uint64(len(functions))-at < uint64(entry+4) {
 			return false
 		}
-		if _, ok := names.at(le.Uint32(functions[at+uint64(entry):])); !ok {
+		if _, ok := names.nameAt(le.Uint32(functions[at+uint64(entry):])); !ok {
 			return false
 		}
 	}

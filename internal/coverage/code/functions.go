@@ -104,7 +104,7 @@ type reader struct {
 	ok   bool
 }
 
-func (r *reader) take(n uint64) []byte {
+func (r *reader) readBytes(n uint64) []byte {
 	if n > uint64(len(r.b)) {
 		r.ok = false
 		return make([]byte, min(n, 8))
@@ -114,8 +114,8 @@ func (r *reader) take(n uint64) []byte {
 	return p
 }
 
-func (r *reader) u8() uint8   { return r.take(1)[0] }
-func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+func (r *reader) u8() uint8   { return r.readBytes(1)[0] }
+func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.readBytes(4)) }
 
 func (r *reader) leb() (v uint64) {
 	for shift := 0; r.ok && shift < 64; shift += 7 {
@@ -144,15 +144,15 @@ func (r *reader) value(encoding uint8) uint64 {
 	le := binary.LittleEndian
 	switch encoding & 0xf {
 	case ehAbs, ehU8, ehS8:
-		return le.Uint64(r.take(8))
+		return le.Uint64(r.readBytes(8))
 	case ehU4:
-		return uint64(le.Uint32(r.take(4)))
+		return uint64(le.Uint32(r.readBytes(4)))
 	case ehS4:
-		return uint64(int64(int32(le.Uint32(r.take(4)))))
+		return uint64(int64(int32(le.Uint32(r.readBytes(4)))))
 	case ehU2:
-		return uint64(le.Uint16(r.take(2)))
+		return uint64(le.Uint16(r.readBytes(2)))
 	case ehS2:
-		return uint64(int64(int16(le.Uint16(r.take(2)))))
+		return uint64(int64(int16(le.Uint16(r.readBytes(2)))))
 	}
 	r.ok = false
 	return 0
@@ -167,8 +167,8 @@ func (f *elfFile) unwinding() []function {
 	} else {
 		for _, p := range f.Progs {
 			if p.Type == elf.PT_GNU_EH_FRAME {
-				r := reader{f.at(p.Vaddr), p.Vaddr, true}
-				head := r.take(4)
+				r := reader{f.bytesAt(p.Vaddr), p.Vaddr, true}
+				head := r.readBytes(4)
 				at = r.pointer(head[1])
 				if left = r.pointer(head[2]); !r.ok || head[0] != 1 {
 					at = 0
@@ -186,17 +186,17 @@ func (f *elfFile) unwinding() []function {
 	}
 	var list []function
 	commons := map[uint64]common{}
-	r := reader{f.at(at), at, true}
+	r := reader{f.bytesAt(at), at, true}
 	for r.ok && left > 0 && len(r.b) >= 4 {
 		size := uint64(r.u32())
 		if size == 0xffffffff {
-			size = binary.LittleEndian.Uint64(r.take(8))
+			size = binary.LittleEndian.Uint64(r.readBytes(8))
 		}
 		if size == 0 { // the end of one object file's table
 			continue
 		}
 		start := r.addr
-		e := reader{r.take(size), start, true}
+		e := reader{r.readBytes(size), start, true}
 		if !r.ok {
 			break
 		}
@@ -303,7 +303,7 @@ func (f *elfFile) sectionData(s *elf.Section) []byte {
 	if s.Type == elf.SHT_NOBITS || s.Size < minGoTable {
 		return nil
 	}
-	data := f.at(s.Addr)
+	data := f.bytesAt(s.Addr)
 	if uint64(len(data)) < s.Size {
 		return nil
 	}
@@ -361,7 +361,7 @@ func (f *elfFile) moduledata(at uint64) (word func(addr uint64) uint64, addr uin
 		if v, ok := relocated[addr]; ok {
 			return v
 		}
-		if b := f.at(addr); len(b) >= 8 {
+		if b := f.bytesAt(addr); len(b) >= 8 {
 			return le.Uint64(b)
 		}
 		return 0
@@ -374,7 +374,7 @@ func (f *elfFile) moduledata(at uint64) (word func(addr uint64) uint64, addr uin
 		if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_WRITE == 0 {
 			continue
 		}
-		b := f.at(s.Addr)
+		b := f.bytesAt(s.Addr)
 		for i := 0; i+8 <= len(b) && uint64(i) < s.Size; i += 8 {
 			if addr := s.Addr + uint64(i); le.Uint64(b[i:]) == at && is(addr) {
 				return word, addr
@@ -397,7 +397,7 @@ func (f *elfFile) relocations() map[uint64]uint64 {
 		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
 			continue
 		}
-		b := f.at(s.Addr)
+		b := f.bytesAt(s.Addr)
 		b = b[:min(uint64(len(b)), s.Size)]
 		for ; len(b) >= 24; b = b[24:] {
 			if elf.R_X86_64(le.Uint32(b[8:])) == elf.R_X86_64_RELATIVE {

@@ -78,7 +78,7 @@ func (f *elfFile) goCounters() *Counters {
 	}
 	for _, s := range f.Sections {
 		if s.Name == ".rodata" || s.Name == ".data.rel.ro" {
-			c.readPackages(s.Addr, f.at(s.Addr), s.Size)
+			c.readPackages(s.Addr, f.bytesAt(s.Addr), s.Size)
 		}
 	}
 	if c.total == 0 || c.total > maxPlaces {
@@ -123,7 +123,7 @@ func readPackage(b []byte, first int) (p countedPackage, ok bool) {
 	}
 	var names []string
 	for range n {
-		names = append(names, string(r.take(r.leb())))
+		names = append(names, string(r.readBytes(r.leb())))
 		if !r.ok {
 			return p, false
 		}

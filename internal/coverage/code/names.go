@@ -69,7 +69,7 @@ func DebugFile(file []byte) string {
 	if s == nil {
 		return ""
 	}
-	note := f.at(s.Addr)
+	note := f.bytesAt(s.Addr)
 	return DebugFileOf(note[:min(s.Size, uint64(len(note)))])
 }
 

@@ -222,7 +222,7 @@ const (
 // beginnings of instructions.
 func (s *sweep) targets(table uint64, fn function, starts []bool) []uint64 {
 	var found []uint64
-	b := s.f.at(table)
+	b := s.f.bytesAt(table)
 	le := binary.LittleEndian
 	for i := 0; i+4 <= len(b) && i < 4*maxEntries; i += 4 {
 		target := table + uint64(int64(int32(le.Uint32(b[i:]))))

@@ -185,8 +185,8 @@ const (
 	maxLooseBytes = 32 << 20
 )
 
-// at gives the decoded code around an address, nil if none is known there.
-func (p *proofs) at(addr uint64) *stretch {
+// stretchAt gives the decoded code around an address, nil if none is known there.
+func (p *proofs) stretchAt(addr uint64) *stretch {
 	if fn, ok := before(p.functions, addr); ok && addr < fn.end {
 		return p.decoded(fn)
 	}
@@ -242,7 +242,7 @@ func (p *proofs) judge(c Found, addr uint64) (Found, verdict) {
 	if data, ok := before(p.objects, end-1); ok && addr < data.end {
 		return c, unknown
 	}
-	s := p.at(addr)
+	s := p.stretchAt(addr)
 	if s == nil || end > s.base+uint64(len(s.text)) {
 		return c, unknown
 	}

@@ -28,14 +28,14 @@ func Read(file, stripped []byte, entry uint64) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{bias: entry - f.Entry, order: f.ByteOrder}
-	p.take(f)
+	p.addFile(f)
 	if s, err := elf.NewFile(bytes.NewReader(stripped)); err == nil {
-		p.take(s)
+		p.addFile(s)
 	}
 	return p, nil
 }
 
-func (p *Program) take(f *elf.File) {
+func (p *Program) addFile(f *elf.File) {
 	if symbols, err := f.Symbols(); err == nil {
 		p.symbols = append(p.symbols, symbols...)
 	}

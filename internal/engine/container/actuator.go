@@ -222,7 +222,7 @@ func (w *World) ordered(n *node, o *hand.Order) int64 {
 }
 
 // ends are the nodes at the ends of a direction whose networks are theirs, or none if both have one network.
-func (w *World) ends(c fault.Cut) (from, to *node, ok bool) {
+func (w *World) ends(c fault.Direction) (from, to *node, ok bool) {
 	from, to = w.named(c.From).lender(), w.named(c.To).lender()
 	return from, to, from != to
 }
@@ -230,13 +230,13 @@ func (w *World) ends(c fault.Cut) (from, to *node, ok bool) {
 // undo ends the fault that a node suffers under a key, if there is one, and counts the packets that it met.
 func (a actuator) undo(n *node, key string, order *hand.Order) {
 	if was := n.faults[key]; was != 0 {
-		a.met(was, a.ordered(n, order))
+		a.recordObserved(was, a.ordered(n, order))
 	}
 	delete(n.faults, key)
 }
 
 // Block loses what comes from a node at the other end, where no program notices that it was sent.
-func (a actuator) Block(c fault.Cut, id int) {
+func (a actuator) Block(c fault.Direction, id int) {
 	from, to, ok := a.ends(c)
 	if !ok {
 		return
@@ -249,7 +249,7 @@ func (a actuator) Block(c fault.Cut, id int) {
 	}
 }
 
-func (a actuator) Slow(c fault.Cut, on *fault.Action) {
+func (a actuator) Slow(c fault.Direction, on *fault.Action) {
 	from, to, ok := a.ends(c)
 	if !ok {
 		return
@@ -264,7 +264,7 @@ func (a actuator) Slow(c fault.Cut, on *fault.Action) {
 	}
 }
 
-func (a actuator) Reset(c fault.Cut, _ *fault.Action) int {
+func (a actuator) Reset(c fault.Direction, _ *fault.Action) int {
 	from, to, ok := a.ends(c)
 	if !ok {
 		return 0
@@ -277,7 +277,7 @@ func (a actuator) Reset(c fault.Cut, _ *fault.Action) int {
 // Injected comes after the acts of a fault that is over at once: the programs at both ends of a connection that was reset get an error.
 func (a actuator) Injected(f *fault.Action) {
 	if f.Kind == fault.Reset {
-		a.met(f.ID, a.resets)
+		a.recordObserved(f.ID, a.resets)
 		a.resets = 0
 	}
 }
@@ -292,12 +292,12 @@ func (a actuator) Names(name string, id int, silent bool) {
 	case id != 0:
 		way = hand.NamesFail
 	}
-	a.met(n.faults[key], a.ordered(n, &hand.Order{Names: way}))
+	a.recordObserved(n.faults[key], a.ordered(n, &hand.Order{Names: way}))
 	n.faults[key] = id
 }
 
-// met records that a fault has met packets of programs.
-func (w *World) met(id int, packets int64) {
+// recordObserved marks a fault as observed if it affected packets of programs.
+func (w *World) recordObserved(id int, packets int64) {
 	if id != 0 && packets > 0 {
 		w.director.Plan.Ledger.Observed(id, w.events+1)
 	}

@@ -112,7 +112,7 @@ func (a actuator) Clock(f *fault.Action) { a.adjust(f) }
 // RightClock does so after one of them has ended. It was observed if a program has asked for the date meanwhile.
 func (a actuator) RightClock(f *fault.Action) {
 	if n := a.named(f.Node); n.clock != "" && n.wasRead() {
-		a.met(f.ID, 1)
+		a.recordObserved(f.ID, 1)
 	}
 	a.adjust(f)
 }

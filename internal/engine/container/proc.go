@@ -180,7 +180,7 @@ func (w *World) execute(p *proc, in string, e *docker.Exec) (status int, err err
 		return 0, err
 	}
 	defer stream.Close()
-	p.begin(stream)
+	p.attachStream(stream)
 	var end *hand.Sign
 	said := ""
 	err = stream.Lines(func(which int, text []byte) {
@@ -211,8 +211,8 @@ func (w *World) execute(p *proc, in string, e *docker.Exec) (status int, err err
 	return 0, fmt.Errorf("%s (%w)", said, err)
 }
 
-// begin gives a launcher what was ordered before it ran.
-func (p *proc) begin(stream *docker.Stream) {
+// attachStream gives a launcher what was ordered before it ran.
+func (p *proc) attachStream(stream *docker.Stream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stream = stream

@@ -76,8 +76,8 @@ func (w *World) notice(what func(at int64, text string) error, text string) {
 	}
 }
 
-// at is the time of something that has happened, which is no earlier than what is known already.
-func (w *World) at(timeNs int64) int64 {
+// monotonicTime returns the time of an event, but never a time before that of an earlier call.
+func (w *World) monotonicTime(timeNs int64) int64 {
 	w.last = max(w.last, timeNs)
 	return w.last
 }
@@ -85,7 +85,7 @@ func (w *World) at(timeNs int64) int64 {
 // event makes an event of the trace.
 func (w *World) event(timeNs int64, node, call string, result int64, detail string) uint64 {
 	w.events++
-	e := record.Event{Number: w.events, TimeNs: w.at(timeNs), Node: node, Call: call, Result: result, Detail: detail}
+	e := record.Event{Number: w.events, TimeNs: w.monotonicTime(timeNs), Node: node, Call: call, Result: result, Detail: detail}
 	w.sum = sha256.Sum256(fmt.Appendf(w.sum[:], "%d %d %q %q %d %q", e.Number, e.TimeNs, node, call, result, detail))
 	if w.options.Observe != nil {
 		w.options.Observe(&e)
@@ -192,7 +192,7 @@ func (w *World) over(until engine.Until) record.Reason {
 func (w *World) logged(p *proc, stream, text string) {
 	w.notice(func(at int64, text string) error {
 		w.events++
-		w.director.Log(record.LogLine{Position: record.At(w.events), TimeNs: w.at(at), Node: p.node.spec.Name, Stream: stream, Text: text}, p.tag)
+		w.director.Log(record.LogLine{Position: record.At(w.events), TimeNs: w.monotonicTime(at), Node: p.node.spec.Name, Stream: stream, Text: text}, p.tag)
 		return nil
 	}, text)
 }
@@ -217,19 +217,19 @@ func (w *World) ended(p *proc, at int64, status int) error {
 
 func (w *World) answered(p *proc, at int64, text string) error {
 	w.events++
-	return w.director.Answered(&director.Notice{Event: w.events, TimeNs: w.at(at), Node: p.node.id, Proc: p.id, Tag: p.tag, Text: []byte(text)})
+	return w.director.Answered(&director.Notice{Event: w.events, TimeNs: w.monotonicTime(at), Node: p.node.id, Proc: p.id, Tag: p.tag, Text: []byte(text)})
 }
 
 // told takes in a line of an SDK, and asked a request of a program.
 func (n *node) told(at int64, text string) error {
 	n.events++
-	n.director.Told(&director.Notice{Event: n.events, TimeNs: n.at(at), Node: n.id, Program: n.program(), Text: []byte(text)})
+	n.director.Told(&director.Notice{Event: n.events, TimeNs: n.monotonicTime(at), Node: n.id, Program: n.program(), Text: []byte(text)})
 	return nil
 }
 
 func (n *node) asked(at int64, text string) error {
 	n.events++
-	n.director.Asked(&director.Notice{Event: n.events, TimeNs: n.at(at), Node: n.id, Tag: n.driver(), Text: []byte(text)})
+	n.director.Asked(&director.Notice{Event: n.events, TimeNs: n.monotonicTime(at), Node: n.id, Tag: n.driver(), Text: []byte(text)})
 	return nil
 }
 
@@ -319,7 +319,7 @@ func (w *World) readReport() {
 func (w *World) reported(at int64, text string) error {
 	w.events++
 	node, tag := w.reporter(text)
-	w.director.Reported(&director.Notice{Event: w.events, TimeNs: w.at(at), Node: node, Tag: tag, Text: []byte(text)})
+	w.director.Reported(&director.Notice{Event: w.events, TimeNs: w.monotonicTime(at), Node: node, Tag: tag, Text: []byte(text)})
 	return nil
 }
 
@@ -329,8 +329,8 @@ func (w *World) unfinished(int64, string) error {
 	return nil
 }
 
-// At is the position of the world in its run.
-func (w *World) At() (event uint64, timeNs int64) { return w.events, w.now() }
+// Moment is the position of the world in its run.
+func (w *World) Moment() (event uint64, timeNs int64) { return w.events, w.now() }
 
 // Fork implements engine.World: containers cannot be copied.
 func (w *World) Fork(*world.Spec, tape.Tape, engine.Options) (engine.World, error) {

@@ -283,7 +283,7 @@ func (d *Director) direct() error {
 func (d *Director) Release() error {
 	d.Hold, d.Held = false, false
 	now := d.HeldNs
-	if err := d.begin(now); err != nil {
+	if err := d.startWorkload(now); err != nil {
 		return err
 	}
 	if err := d.turn(now); err != nil {

@@ -103,20 +103,22 @@ func (s *stage) Order(proc int64, line []byte) bool {
 	}
 	return true
 }
-func (s *stage) Watch(int, int64)                            {}
-func (s *stage) Life(int) Life                               { return Life{} }
-func (s *stage) Hidden(int) string                           { return "" }
-func (s *stage) Dump(int64, int) *record.Dump                { return nil }
-func (s *stage) Injected(*fault.Action)                      {}
-func (s *stage) Undone(*fault.Action)                        {}
-func (s *stage) RoleChanged(node string)                     {}
-func (s *stage) Logged(record.LogLine)                       {}
-func (s *stage) Block(c fault.Cut, id int)                   { s.note("block %s->%s by %d", c.From, c.To, id) }
-func (s *stage) Clog(c fault.Cut, id int)                    { s.note("clog %s->%s by %d", c.From, c.To, id) }
-func (s *stage) Slow(c fault.Cut, on *fault.Action)          { s.note("slow %s->%s by %d", c.From, c.To, on.ID) }
-func (s *stage) Reset(c fault.Cut, a *fault.Action) int      { return 0 }
-func (s *stage) Names(node string, id int, silent bool)      { s.note("names of %s fail by %d", node, id) }
-func (s *stage) Pressure(node string, id int, sinceNs int64) { s.note("memory of %s by %d", node, id) }
+func (s *stage) Watch(int, int64)                {}
+func (s *stage) Life(int) Life                   { return Life{} }
+func (s *stage) Hidden(int) string               { return "" }
+func (s *stage) Dump(int64, int) *record.Dump    { return nil }
+func (s *stage) Injected(*fault.Action)          {}
+func (s *stage) Undone(*fault.Action)            {}
+func (s *stage) RoleChanged(node string)         {}
+func (s *stage) Logged(record.LogLine)           {}
+func (s *stage) Block(c fault.Direction, id int) { s.note("block %s->%s by %d", c.From, c.To, id) }
+func (s *stage) Clog(c fault.Direction, id int)  { s.note("clog %s->%s by %d", c.From, c.To, id) }
+func (s *stage) Slow(c fault.Direction, on *fault.Action) {
+	s.note("slow %s->%s by %d", c.From, c.To, on.ID)
+}
+func (s *stage) Reset(c fault.Direction, a *fault.Action) int { return 0 }
+func (s *stage) Names(node string, id int, silent bool)       { s.note("names of %s fail by %d", node, id) }
+func (s *stage) Pressure(node string, id int, sinceNs int64)  { s.note("memory of %s by %d", node, id) }
 func (s *stage) FDLimit(node string, id int, sinceNs int64) {
 	s.note("descriptors of %s by %d", node, id)
 }
@@ -262,7 +264,7 @@ func (s *stage) do(t *testing.T, line string) {
 		}
 	case word == "injections":
 		for _, i := range s.d.Plan.Ledger.Injections {
-			s.note("%s %s from %s to %s: node %q, cuts %v", i.Kind, i.Target, time.Duration(i.StartNs), time.Duration(i.EndNs), i.Node, i.Cuts)
+			s.note("%s %s from %s to %s: node %q, cuts %v", i.Kind, i.Target, time.Duration(i.StartNs), time.Duration(i.EndNs), i.Node, i.Directions)
 		}
 	default:
 		t.Fatalf("%q is nothing that a scenario has", line)
@@ -274,7 +276,7 @@ func (s *stage) check(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.d.State = clone.Of(s.d.State)
+	s.d.State = clone.Deep(s.d.State)
 }
 
 // takeIn has the Director decide at once, as engines do after a notice.

@@ -41,7 +41,7 @@ func (d *Director) during(node string, nowNs int64) (kinds []world.FaultKind) {
 	}
 	for i := range d.Plan.Ledger.Injections {
 		s := &d.Plan.Ledger.Injections[i]
-		cutOff := slices.ContainsFunc(s.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
+		cutOff := slices.ContainsFunc(s.Directions, func(c fault.Direction) bool { return c.From == node || c.To == node })
 		touches := s.Node == node || cutOff
 		if touches && s.StartNs <= nowNs && nowNs-s.EndNs <= shortlyNs {
 			suffers[s.Kind] = true

@@ -20,7 +20,7 @@ const maxFelt = 1000
 
 // Feel notes that a client has seen a fault, if it is one that took a node down.
 func (d *Director) Feel(client int, k world.FaultKind, id int) {
-	if fault.Of(k).Ends != fault.NoEnd && len(d.Felt) < maxFelt &&
+	if fault.RowOf(k).Ends != fault.NoEnd && len(d.Felt) < maxFelt &&
 		!slices.ContainsFunc(d.Felt, func(f Felt) bool { return f.Fault == id && f.Client == client }) {
 		d.Felt = append(d.Felt, Felt{Fault: id, Client: client})
 	}

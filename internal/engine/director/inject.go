@@ -56,8 +56,8 @@ func (d *Director) Call(c *fault.Call) fault.Harm {
 // Packet gives the faults that packets of a direction suffer now.
 func (d *Director) Packet(from, to string) fault.Rates { return d.Plan.Packet(d.Moment(), from, to) }
 
-// Begin injects the fault of an ID that a call has met, such as the loss of power in the middle of a write.
-func (d *Director) Begin(id int) error {
+// InjectByID injects the fault of an ID that a call has met, such as the loss of power in the middle of a write.
+func (d *Director) InjectByID(id int) error {
 	a, ok := d.Plan.ByID(id)
 	if !ok {
 		return nil
@@ -86,7 +86,7 @@ func (d *Director) deliver(actions []fault.Action) error {
 	reset := false
 	for i := range actions {
 		a := &actions[i]
-		row := fault.Of(a.Kind)
+		row := fault.RowOf(a.Kind)
 		if row.Instant { // nothing to undo: what it ends shows before it
 			if row.Inject(d.effects, a) {
 				d.began(a)
@@ -123,7 +123,7 @@ func (d *Director) undo(actions []fault.Action) {
 		d.act.Happen("", "end "+string(a.Kind), int64(a.ID), a.Target)
 		d.act.Undone(a)
 		d.probeSoon()
-		if end := fault.Of(a.Kind).End; end != nil {
+		if end := fault.RowOf(a.Kind).End; end != nil {
 			end(d.effects, a)
 		}
 		if d.err != nil {
@@ -146,7 +146,7 @@ func (e effects) Lies(k world.FaultKind, from, to string) fault.Action {
 func (e effects) TakeDown(a *fault.Action) {
 	d := e.d
 	i := d.nodeID(a.Node)
-	row := fault.Of(a.Kind)
+	row := fault.RowOf(a.Kind)
 	if row.Ends == fault.Stopped {
 		d.stop(i, a)
 		return
@@ -170,7 +170,7 @@ func (e effects) BringUp(a *fault.Action) {
 	d := e.d
 	i := d.nodeID(a.Node)
 	s := &d.Nodes[i]
-	if fault.Of(a.Kind).Ends == fault.Unplugged {
+	if fault.RowOf(a.Kind).Ends == fault.Unplugged {
 		d.act.PowerOn(i)
 	}
 	if s.StopBy == a.ID {

@@ -126,14 +126,14 @@ func (d *Director) startNodes() error {
 
 func (d *Director) dependenciesMet(n *world.Node) bool {
 	for i := range n.DependsOn {
-		if !d.met(&n.DependsOn[i]) {
+		if !d.isMet(&n.DependsOn[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (d *Director) met(dep *world.Dependency) bool {
+func (d *Director) isMet(dep *world.Dependency) bool {
 	id := d.nodeID(dep.Node)
 	if id < 0 {
 		return true
@@ -356,7 +356,7 @@ func (d *Director) unstarted(n *world.Node) string {
 	var missing []string
 	for i := range n.DependsOn {
 		dep := &n.DependsOn[i]
-		if d.met(dep) {
+		if d.isMet(dep) {
 			continue
 		}
 		switch s := &d.Nodes[d.nodeID(dep.Node)]; {

@@ -56,11 +56,11 @@ func (d *Director) endSetup(now int64) error {
 		d.Held, d.HeldNs = true, now
 		return nil
 	}
-	return d.begin(now)
+	return d.startWorkload(now)
 }
 
-// begin ends the setup: the workload begins.
-func (d *Director) begin(now int64) error {
+// startWorkload ends the setup and starts the workload.
+func (d *Director) startWorkload(now int64) error {
 	d.tape.Ready()
 	d.drawLength()
 	d.SetupEnd, d.SetupLook = never, never
@@ -109,7 +109,7 @@ func (d *Director) endWarmup(now int64) {
 	d.WarmupEnd = never
 	d.enter(PhaseChaos)
 	d.out.ChaosNs = max(now, 1)
-	d.Plan.Begin(d.tape, now)
+	d.Plan.BeginChaos(d.tape, now)
 	if speed := d.spec.Faults.DiskSpeed; speed != "" && d.spec.Faults.Enabled {
 		for i, s := range d.Plan.Disks(d.tape, speed) {
 			d.act.Disk(d.Plan.Servers[i], s)

@@ -12,11 +12,11 @@ import (
 // Told takes in a line that an SDK wrote.
 func (d *Director) Told(n *Notice) {
 	if n.Stream != "" && !json.Valid(n.Text) {
-		if r := &d.out.SDK; r.Cut == 0 { // the others are as this one, and a run has one warning of them
+		if r := &d.out.SDK; r.Truncated == 0 { // the others are as this one, and a run has one warning of them
 			d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("%s on %s did not finish a line for its SDK, so its message is lost: %.60q",
 				n.Program, d.spec.Nodes[n.Node].Name, n.Text))
 		}
-		d.out.SDK.Cut++
+		d.out.SDK.Truncated++
 		return
 	}
 	r := &d.out.SDK
@@ -27,7 +27,7 @@ func (d *Director) Told(n *Notice) {
 	for i, h := range handling {
 		passes[i] = r.Passes(h.Assertion)
 	}
-	r.Take(n.Text, at)
+	r.MergeLine(n.Text, at)
 	for i, h := range handling {
 		if h.Assertion != "" && r.Passes(h.Assertion) > passes[i] {
 			d.Plan.Ledger.Handled(h.Kind)

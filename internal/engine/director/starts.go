@@ -134,7 +134,7 @@ func (d *Director) stuck(i int) string {
 	for k := range n.DependsOn {
 		dep := &n.DependsOn[k]
 		on := d.nodeID(dep.Node)
-		if d.met(dep) {
+		if d.isMet(dep) {
 			continue
 		}
 		switch by := &d.Nodes[on]; {

@@ -42,10 +42,10 @@ func (u Unable) KillLargest(int, int) (Killed, bool) {
 }
 
 // Clog panics.
-func (u Unable) Clog(fault.Cut, int) { u.panic("clog a link") }
+func (u Unable) Clog(fault.Direction, int) { u.panic("clog a link") }
 
 // Reset panics.
-func (u Unable) Reset(fault.Cut, *fault.Action) int { u.panic("reset connections"); return 0 }
+func (u Unable) Reset(fault.Direction, *fault.Action) int { u.panic("reset connections"); return 0 }
 
 // Names panics.
 func (u Unable) Names(string, int, bool) { u.panic("fail the lookup of names") }

@@ -27,7 +27,7 @@ type actuator struct{ w *World }
 
 func (a actuator) k() *kernel.Kernel                 { return a.w.kernel }
 func (a actuator) node(name string) *kernel.Node     { return a.k().Nodes[a.w.nodeID(name)] }
-func (a actuator) in(name string) net.NodeID         { return net.NodeID(a.w.nodeID(name)) }
+func (a actuator) nodeID(name string) net.NodeID     { return net.NodeID(a.w.nodeID(name)) }
 func refTo(f *fault.Action) net.FaultRef             { return net.FaultRef{Kind: f.Kind, ID: f.ID} }
 func (a actuator) Now() int64                        { return a.k().Now }
 func (a actuator) Events() uint64                    { return a.k().Events }
@@ -140,26 +140,26 @@ func (a actuator) Restarts(node, id int) {
 	linux.Restarts(a.k(), kernel.NodeID(node), net.FaultRef{Kind: fault.OOM, ID: id})
 }
 
-func (a actuator) Block(c fault.Cut, id int) {
-	a.k().Net.SetBlocked(a.in(c.From), a.in(c.To), id != 0, id)
+func (a actuator) Block(c fault.Direction, id int) {
+	a.k().Net.SetBlocked(a.nodeID(c.From), a.nodeID(c.To), id != 0, id)
 }
 
-func (a actuator) Clog(c fault.Cut, id int) {
-	a.k().Net.SetClog(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To), id)
+func (a actuator) Clog(c fault.Direction, id int) {
+	a.k().Net.SetClog(linux.NetEnv(a.k()), a.nodeID(c.From), a.nodeID(c.To), id)
 }
 
-func (a actuator) Slow(c fault.Cut, on *fault.Action) {
-	a.k().Net.SetSlow(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To),
+func (a actuator) Slow(c fault.Direction, on *fault.Action) {
+	a.k().Net.SetSlow(linux.NetEnv(a.k()), a.nodeID(c.From), a.nodeID(c.To),
 		net.Slow{LatencyNs: on.Slow.LatencyNs, JitterNs: on.Slow.JitterNs, Bandwidth: on.Slow.Bandwidth,
 			FaultID: on.ID, SinceNs: on.StartNs})
 }
 
-func (a actuator) Reset(c fault.Cut, by *fault.Action) int {
-	return a.k().Net.Reset(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To), refTo(by))
+func (a actuator) Reset(c fault.Direction, by *fault.Action) int {
+	return a.k().Net.Reset(linux.NetEnv(a.k()), a.nodeID(c.From), a.nodeID(c.To), refTo(by))
 }
 
 func (a actuator) Names(node string, id int, silent bool) {
-	a.k().Net.SetNames(a.in(node), net.Names{FaultID: id, Silent: silent})
+	a.k().Net.SetNames(a.nodeID(node), net.Names{FaultID: id, Silent: silent})
 }
 
 func (a actuator) Pressure(node string, id int, sinceNs int64) {
@@ -223,7 +223,7 @@ func (a actuator) Life(node int) director.Life {
 func (a actuator) Hidden(node int) string { return a.w.hidden(node) }
 
 func (a actuator) Dump(proc int64, signal int) *record.Dump {
-	return a.w.dumps.take(kernel.ProcID(proc), signal)
+	return a.w.dumps.takeDump(kernel.ProcID(proc), signal)
 }
 
 func (a actuator) Injected(f *fault.Action) {

@@ -350,8 +350,10 @@ func (f *features) times(d coverage.Domain, text string, n uint32) {
 
 const maxTimes = 32
 
-// of reports whether a node is one of those that the run is about, and not one that looks on.
-func (f *features) of(id net.NodeID) bool { return id < 0 || f.spec.Nodes[id].Role != world.Checker }
+// concerns reports whether the run is about a node. It is not about nodes that only check.
+func (f *features) concerns(id net.NodeID) bool {
+	return id < 0 || f.spec.Nodes[id].Role != world.Checker
+}
 
 // Limits of the kinds of messages of one service and direction in one run. Where more of them begin alike, what follows varies by
 // chance, as names of things do; where there are more in all, as with an encrypted protocol, heads mean nothing.
@@ -389,7 +391,7 @@ func (f *features) messages(seen *net.Seen) {
 		put(alike, service(&k)+" "+beginning(k.Head.String()), k.Head)
 	}
 	for k := range seen.Messages {
-		if !f.of(k.From) || !f.of(k.To) {
+		if !f.concerns(k.From) || !f.concerns(k.To) {
 			continue
 		}
 		head := k.Head.String()
@@ -407,7 +409,7 @@ func beginning(head string) string { return head[:strings.LastIndexAny(head, " /
 
 func (f *features) connections(seen *net.Seen) {
 	for k, n := range seen.Connections {
-		if !f.of(k.Node) || !f.of(k.Peer) {
+		if !f.concerns(k.Node) || !f.concerns(k.Peer) {
 			continue
 		}
 		text := f.b.named(k.Node, k.NodeRole) + " to " + f.b.named(k.Peer, k.PeerRole)

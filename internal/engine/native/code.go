@@ -160,7 +160,7 @@ func (w *World) counted(p *kernel.Proc) {
 		skip := m.First % 8
 		bits := make([]byte, (skip+edges+7)/8)
 		if read(m.Ran+m.First/8, bits) {
-			w.code.Counts[m.Counts-1].Take(bits, int(skip), int(edges))
+			w.code.Counts[m.Counts-1].AddEdges(bits, int(skip), int(edges))
 		}
 	}
 }

@@ -126,7 +126,7 @@ func TestADebuggerWritesChance(t *testing.T) {
 				}
 				if r.IntN(3) == 0 { // where no thread is held
 					runTo(t, d, engine.Stops{Step: true})
-					if event, _ := w.At(); event > 0 {
+					if event, _ := w.Moment(); event > 0 {
 						runTo(t, d, engine.Stops{Until: engine.Until{Position: record.At(event + 1)}})
 					}
 				}

@@ -34,8 +34,8 @@ type leftover struct {
 	Dump   *record.Dump
 }
 
-// take gives the dump of a process that a signal has ended, or nil.
-func (d *dumps) take(p kernel.ProcID, signal int) *record.Dump {
+// takeDump removes and returns the dump of a process that a signal has ended, or nil.
+func (d *dumps) takeDump(p kernel.ProcID, signal int) *record.Dump {
 	l := d.Of[p]
 	delete(d.Of, p)
 	if l.Signal != signal {

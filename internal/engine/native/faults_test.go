@@ -210,7 +210,7 @@ func TestFaultsAreSeen(t *testing.T) {
 			if e.Observed != 0 {
 				t.Errorf("no program can have seen it, but the ledger says %+v", e)
 			}
-			if fault.Of(c.kind).Place != fault.OnPacket && e.Delivered == 0 {
+			if fault.RowOf(c.kind).Place != fault.OnPacket && e.Delivered == 0 {
 				t.Errorf("it was never delivered: %+v", e)
 			}
 		})

@@ -154,7 +154,7 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			}
 			spec.Faults.Rules[0].Targets = []string{"n3"}
 			said, out = told(t, spec)
-			if e := entryOf(out, kind); e.Observed != 0 || fault.Of(kind).PerStep() && e.Delivered == 0 {
+			if e := entryOf(out, kind); e.Observed != 0 || fault.RowOf(kind).PerStep() && e.Delivered == 0 {
 				t.Errorf("no program can have seen it, but the ledger says %+v", e)
 			}
 			if slices.ContainsFunc(said, func(line string) bool { return line != c.calm }) {

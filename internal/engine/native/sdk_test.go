@@ -190,8 +190,8 @@ func TestSDKLinesWithoutEnd(t *testing.T) {
 			warned := slices.ContainsFunc(out.Warnings, func(w string) bool {
 				return strings.Contains(w, " on n1 did not finish a line for its SDK") && strings.Contains(w, "{")
 			})
-			if len(out.SDK.Events) != c.events || out.SDK.Cut != c.cut || warned != (c.cut > 0) || out.SDK.Unread != 0 {
-				t.Errorf("%s, then %s: events %+v, %d cut, warnings %q", c.line, end, out.SDK.Events, out.SDK.Cut, out.Warnings)
+			if len(out.SDK.Events) != c.events || out.SDK.Truncated != c.cut || warned != (c.cut > 0) || out.SDK.Unread != 0 {
+				t.Errorf("%s, then %s: events %+v, %d cut, warnings %q", c.line, end, out.SDK.Events, out.SDK.Truncated, out.Warnings)
 			}
 			if got := texts(log, "stdout"); len(got) != 1 || got[0] != "no end" {
 				t.Errorf("then %s: the log has %q", end, got)

@@ -36,7 +36,7 @@ type recorded struct {
 
 // save copies the world's state. It is called between two events, on the world's thread.
 func (w *World) save() *State {
-	s := clone.Of(&State{Director: w.director.State, Tape: w.tape.State(), recorded: w.recorded})
+	s := clone.Deep(&State{Director: w.director.State, Tape: w.tape.State(), recorded: w.recorded})
 	s.Kernel = w.kernel.Save()
 	s.Executed, s.Points = w.real.Executed(), w.real.Points()
 	return s

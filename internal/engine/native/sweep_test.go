@@ -63,7 +63,7 @@ func TestSweepStrikesAtRecordedMoments(t *testing.T) {
 		// The fault follows the event of the call, or comes in the midst of it.
 		if len(struck) != 1 || struck[0].Kind != s.Kind || s.When != world.During && struck[0].Event != s.Event+1 ||
 			s.When == world.During && struck[0].Event > s.Event {
-			t.Errorf("%s at event %d: %+v", s.Of(), s.Event, struck)
+			t.Errorf("%s at event %d: %+v", s.ClassName(), s.Event, struck)
 		}
 	}
 }

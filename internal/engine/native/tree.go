@@ -34,7 +34,7 @@ func (x stopped) Tree(node string) (engine.Tree, error) {
 		if i < 0 {
 			return fmt.Errorf("there is no node %s", node)
 		}
-		t.state, t.env = clone.Of(k.Nodes[i].FS), *k.TreeEnv(k.Nodes[i])
+		t.state, t.env = clone.Deep(k.Nodes[i].FS), *k.TreeEnv(k.Nodes[i])
 		t.env.Synth = noSynth{}
 		return nil
 	})

@@ -342,7 +342,7 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 	case in == nil || in.Mode&unix.S_IFMT != unix.S_IFREG || in.Synth != "":
 		return file + " is not a file", "name the program itself"
 	case x.tree().Access(env, p.Inode, fs.X_OK) != errno.OK:
-		return file + " is not executable" + x.by(), "chmod +x " + file
+		return file + " is not executable" + x.byUser(), "chmod +x " + file
 	}
 	head := make([]byte, 256)
 	n, e := x.tree().ReadAt(env, p.Inode, head, 0)
@@ -362,7 +362,7 @@ func (x *inspection) elsewhere(name string) string {
 	return ""
 }
 
-func (x *inspection) by() string {
+func (x *inspection) byUser() string {
 	if x.n.User == "" {
 		return ""
 	}

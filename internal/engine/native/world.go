@@ -322,7 +322,7 @@ func (w *World) notice() error {
 		case kernel.OutOfMemory:
 			w.memoryLimit(n)
 		case kernel.TornWrite:
-			if err := w.director.Begin(int(n.Tag)); err != nil {
+			if err := w.director.InjectByID(int(n.Tag)); err != nil {
 				return err
 			}
 		case kernel.PacketFault:
@@ -338,8 +338,8 @@ func (w *World) notice() error {
 	return nil
 }
 
-// At is the position of the world in its run.
-func (w *World) At() (event uint64, timeNs int64) { return w.kernel.Events, w.kernel.Now }
+// Moment is the position of the world in its run.
+func (w *World) Moment() (event uint64, timeNs int64) { return w.kernel.Events, w.kernel.Now }
 
 // Outcome reports what happened so far. Where that breaks the world it panics, as half an Outcome would look like a whole one.
 func (w *World) Outcome() *record.Outcome {

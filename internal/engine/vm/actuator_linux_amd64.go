@@ -221,7 +221,7 @@ func (a actuator) KillLargest(node, id int) (killed director.Killed, ok bool) {
 func (a actuator) Restarts(int, int) {}
 
 // link changes a direction.
-func (a actuator) link(c fault.Cut, change func(l *wire.Link)) {
+func (a actuator) link(c fault.Direction, change func(l *wire.Link)) {
 	w := a.w
 	from, to := a.nodeID(c.From), a.nodeID(c.To)
 	k := [2]int{from, to}
@@ -256,17 +256,17 @@ func (a actuator) lies(id int, k world.FaultKind) {
 	a.w.Cuts[id] = k
 }
 
-func (a actuator) Block(c fault.Cut, id int) {
+func (a actuator) Block(c fault.Direction, id int) {
 	a.lies(id, fault.Partition)
 	a.link(c, func(l *wire.Link) { l.Blocked = id })
 }
 
-func (a actuator) Clog(c fault.Cut, id int) {
+func (a actuator) Clog(c fault.Direction, id int) {
 	a.lies(id, fault.Clog)
 	a.link(c, func(l *wire.Link) { l.Clogged = id })
 }
 
-func (a actuator) Slow(c fault.Cut, on *fault.Action) {
+func (a actuator) Slow(c fault.Direction, on *fault.Action) {
 	a.lies(on.ID, fault.SlowLink)
 	a.link(c, func(l *wire.Link) {
 		p := a.w.plain(l.From, l.To)
@@ -281,8 +281,8 @@ func (a actuator) Slow(c fault.Cut, on *fault.Action) {
 	})
 }
 
-// met counts what a packet has met.
-func (w *World) met(n *wire.Notice) {
+// countFault records that a packet met a fault.
+func (w *World) countFault(n *wire.Notice) {
 	if k, ok := w.Cuts[n.Fault]; ok {
 		w.director.Observed(k, n.Fault, 0)
 		for _, end := range []int{n.Node, n.To} {
@@ -293,7 +293,7 @@ func (w *World) met(n *wire.Notice) {
 	}
 }
 
-func (a actuator) Reset(c fault.Cut, by *fault.Action) int {
+func (a actuator) Reset(c fault.Direction, by *fault.Action) int {
 	from, to := a.nodeID(c.From), a.nodeID(c.To)
 	r, err := a.call(wire.Act{Kind: wire.DoReset, Node: from, To: to, Ends: []int{from}})
 	if err != nil || r.Error != "" {
@@ -325,7 +325,7 @@ func (a actuator) Rates() {
 			if i == k {
 				continue
 			}
-			c := fault.Cut{From: w.spec.Nodes[i].Name, To: w.spec.Nodes[k].Name}
+			c := fault.Direction{From: w.spec.Nodes[i].Name, To: w.spec.Nodes[k].Name}
 			r := w.director.Packet(c.From, c.To)
 			at := [2]int{i, k}
 			ask := slices.ContainsFunc(r[:], func(r fault.Rate) bool { return r.PPM > 0 })

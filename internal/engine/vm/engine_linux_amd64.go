@@ -214,7 +214,7 @@ func (w *World) plant(t tree) int {
 	}); i >= 0 {
 		return i
 	}
-	t.startNs, t.hidden, t.then = w.spec.StartUnixNs, w.options.Hidden, w.options.Then.At(w.spec.Dir)
+	t.startNs, t.hidden, t.then = w.spec.StartUnixNs, w.options.Hidden, w.options.Then.LookupAt(w.spec.Dir)
 	t.undated = append(t.undated, w.spec.Dir, w.options.Driver)
 	w.trees = append(w.trees, &t)
 	return len(w.trees) - 1

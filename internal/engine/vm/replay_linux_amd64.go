@@ -173,7 +173,7 @@ func (y *Replay) serve() {
 		}
 		for _, c := range b[:n] {
 			y.mu.Lock()
-			table, rung := y.reader.take(c)
+			table, rung := y.reader.readByte(c)
 			y.mu.Unlock()
 			if !rung {
 				continue
@@ -227,8 +227,8 @@ type bellReader struct {
 	n    int // bytes of head
 }
 
-// take takes one byte, and reports the address of the table when the head of a bell is complete.
-func (r *bellReader) take(c byte) (table uint64, rung bool) {
+// readByte takes one byte, and reports the address of the table when the head of a bell is complete.
+func (r *bellReader) readByte(c byte) (table uint64, rung bool) {
 	r.head[r.n] = c
 	r.n++
 	for r.n > 0 && !r.begins() {

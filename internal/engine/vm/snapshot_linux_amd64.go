@@ -267,11 +267,11 @@ func (w *World) Fork(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wo
 		return nil, err
 	}
 	c.from, c.trees = s, w.trees
-	ts := clone.Of(w.tape.State())
+	ts := clone.Deep(w.tape.State())
 	ts.Tape = t
 	c.tape.Restore(ts)
-	c.state = clone.Of(w.state)
-	c.director.State = clone.Of(w.director.State)
+	c.state = clone.Deep(w.state)
+	c.director.State = clone.Deep(w.director.State)
 	if w.machine != nil {
 		c.Console = 0
 	}

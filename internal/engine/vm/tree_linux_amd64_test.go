@@ -28,7 +28,7 @@ func TestTreeOfThen(t *testing.T) {
 	if err := os.Chmod(old, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shown := tree{root: dir, then: then.At(dir)}
+	shown := tree{root: dir, then: then.LookupAt(dir)}
 	if a := shown.stat("later"); a.Errno != int(unix.ENOENT) {
 		t.Errorf("the later file: %+v", a)
 	}

@@ -440,7 +440,7 @@ func TestBellsThatBreakOff(t *testing.T) {
 		said = append(said, ring(second)[wire.HeadBytes+off%80:]...)
 		said = append(said, ring(first)...)
 		for _, c := range said {
-			if table, rung := r.take(c); rung {
+			if table, rung := r.readByte(c); rung {
 				got = append(got, table)
 			}
 		}

@@ -368,7 +368,7 @@ func (w *World) happen(e record.Event) uint64 {
 func (w *World) notice(n *wire.Notice) error {
 	d := w.director
 	if n.Kind == wire.Met {
-		w.met(n)
+		w.countFault(n)
 		return nil
 	}
 	h := fnv.New64a()
@@ -437,8 +437,8 @@ func (w *World) listen() {
 	w.happen(record.Event{Call: "console", Bytes: h.Sum64(), Result: int64(len(text))})
 }
 
-// At is the position of the world in its run.
-func (w *World) At() (event uint64, timeNs int64) { return w.Events, w.NowNs }
+// Moment is the position of the world in its run.
+func (w *World) Moment() (event uint64, timeNs int64) { return w.Events, w.NowNs }
 
 // Follows reports whether the run of a tape is the same as this one up to here.
 func (w *World) Follows(t tape.Tape) bool { return w.tape.Follows(t) }

@@ -145,7 +145,7 @@ func (m *draft) swapCrashes() (ok bool) {
 
 // crashing reports whether a node's memory is gone after an injected fault.
 func crashing(g *dimension) bool {
-	return g.steps && g.kind != "" && fault.Of(g.kind).Kills()
+	return g.steps && g.kind != "" && fault.RowOf(g.kind).Kills()
 }
 
 func (f *fuzz) Learn(r *Run) {

@@ -418,7 +418,7 @@ func (m *draft) exchange(stream string, times int) bool {
 	value := func(i uint64) uint64 {
 		v, known := values[i]
 		if !known {
-			v = now.At(stream, i, g.n)
+			v = now.PeekDraw(stream, i, g.n)
 		}
 		return v
 	}
@@ -429,7 +429,7 @@ func (m *draft) exchange(stream string, times int) bool {
 	}
 	changed := false
 	for _, i := range slices.Sorted(maps.Keys(values)) {
-		if v := values[i]; v != now.At(stream, i, g.n) {
+		if v := values[i]; v != now.PeekDraw(stream, i, g.n) {
 			m.set(stream, i, v)
 			changed = true
 		}

@@ -42,7 +42,7 @@ func newSpace(spec *world.Spec) (*space, error) {
 	t := &space{at: map[string]int{}, stepNs: spec.TimeStepNs, switches: spec.Sched.SwitchPPM > 0}
 	for i := range plan.Rules {
 		r := &plan.Rules[i]
-		if fault.Of(r.Kind).Place == fault.OnPacket {
+		if fault.RowOf(r.Kind).Place == fault.OnPacket {
 			continue
 		}
 		for _, target := range r.Targets {

@@ -193,7 +193,7 @@ func (r *row) swarm(spec *world.Spec, steps int64) {
 		if rule.Derived {
 			rate, most := float64(rule.RatePPM), float64(mostDerived)
 			c := derivedRule{
-				rated: o, bounded: rule.Max > 0, ends: fault.Of(rule.Kind).Ends != fault.NoEnd, anytime: rule.Moment == world.AfterReply,
+				rated: o, bounded: rule.Max > 0, ends: fault.RowOf(rule.Kind).Ends != fault.NoEnd, anytime: rule.Moment == world.AfterReply,
 				busy: rule.Moment == world.InOperation || busyMoments*rate <= tape.Certain,
 			}
 			if c.anytime {

@@ -134,7 +134,7 @@ func (s *steps) sources(from string) (*files, error) {
 	if j := s.file.find(from, s.number); j >= 0 {
 		st, err = s.stage(j, s.do)
 	} else {
-		st, err = s.begin(from, s.number, s.do)
+		st, err = s.resolveBase(from, s.number, s.do)
 	}
 	if err != nil {
 		return nil, err

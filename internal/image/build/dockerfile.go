@@ -43,7 +43,8 @@ func parseDockerfile(name string, content []byte) (*dockerfile, error) {
 	for i := range f.stages {
 		st := &f.stages[i]
 		if number += 1 + len(st.Commands); number > maxInstructions {
-			return nil, f.at(st.Location, "part it into several images", "more than %d instructions up to the end of this stage, the limit", maxInstructions)
+			return nil, f.errorAt(st.Location, "part it into several images",
+				"more than %d instructions up to the end of this stage, the limit", maxInstructions)
 		}
 	}
 	return f, nil
@@ -120,8 +121,8 @@ func (f *dockerfile) find(name string, before int) int {
 	return -1
 }
 
-// at begins an error about a line.
-func (f *dockerfile) at(ranges []parser.Range, remedy, format string, args ...any) *Error {
+// errorAt returns an error about the first line of some ranges.
+func (f *dockerfile) errorAt(ranges []parser.Range, remedy, format string, args ...any) *Error {
 	e := &Error{File: f.name, Text: fmt.Sprintf(format, args...), Remedy: remedy}
 	if len(ranges) > 0 {
 		e.Line = ranges[0].Start.Line

@@ -27,7 +27,7 @@ func (w *work) stage(i int, do bool) (*state, error) {
 	if s := known[i]; s != nil {
 		return s, nil
 	}
-	s, err := w.from(i, do)
+	s, err := w.baseState(i, do)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (w *work) stage(i int, do bool) (*state, error) {
 	return s, nil
 }
 
-// from is the state that a stage begins with.
-func (w *work) from(i int, do bool) (*state, error) {
+// baseState returns the state that a stage begins with.
+func (w *work) baseState(i int, do bool) (*state, error) {
 	st := &w.file.stages[i]
 	meta, err := w.metaArgs()
 	if err != nil {
@@ -61,7 +61,7 @@ func (w *work) from(i int, do bool) (*state, error) {
 		return nil, w.explain(err, st.Location, "FROM")
 	}
 	if base == "" {
-		return nil, w.file.at(st.Location, "give the ARG before FROM a default, or a value in `build.args`",
+		return nil, w.file.errorAt(st.Location, "give the ARG before FROM a default, or a value in `build.args`",
 			"FROM %s names no image: a variable of it is empty", st.BaseName)
 	}
 	platform, err := w.word(st.Platform, known)
@@ -69,9 +69,9 @@ func (w *work) from(i int, do bool) (*state, error) {
 		return nil, w.explain(err, st.Location, "FROM")
 	}
 	if platform != "" && platform != image.HostPlatform && !strings.HasPrefix(platform, image.HostPlatform+"/") {
-		return nil, w.file.at(st.Location, "build for "+image.HostPlatform, "programs for %s do not run here", platform)
+		return nil, w.file.errorAt(st.Location, "build for "+image.HostPlatform, "programs for %s do not run here", platform)
 	}
-	s, err := w.begin(base, i, do)
+	s, err := w.resolveBase(base, i, do)
 	if err != nil {
 		return nil, w.explain(err, st.Location, "FROM "+base)
 	}
@@ -92,11 +92,11 @@ func (w *work) explain(err error, at []parser.Range, what string) error {
 	if w.ctx.Err() != nil {
 		return w.ctx.Err()
 	}
-	return w.file.at(at, "", "%s: %v", what, err)
+	return w.file.errorAt(at, "", "%s: %v", what, err)
 }
 
-// begin resolves a name after FROM or --from=: a named context, a stage before the given one, scratch, or an image.
-func (w *work) begin(name string, before int, do bool) (*state, error) {
+// resolveBase resolves a name after FROM or --from=: a named context, a stage before the given one, scratch, or an image.
+func (w *work) resolveBase(name string, before int, do bool) (*state, error) {
 	if c, ok := w.request.Contexts[name]; ok {
 		if c.Image == nil {
 			return nil, &Error{Text: fmt.Sprintf("the context %s is a folder, and a stage begins with an image", name),
@@ -147,11 +147,11 @@ func (w *work) triggers(i int, s *state, do bool) ([]instructions.Command, error
 	for _, line := range kept {
 		ast, err := parser.Parse(strings.NewReader(line))
 		if err != nil || len(ast.AST.Children) != 1 {
-			return nil, w.file.at(st.Location, "", "ONBUILD %s, of the image %s: it cannot be read", line, st.BaseName)
+			return nil, w.file.errorAt(st.Location, "", "ONBUILD %s, of the image %s: it cannot be read", line, st.BaseName)
 		}
 		c, err := instructions.ParseCommand(ast.AST.Children[0])
 		if err != nil {
-			return nil, w.file.at(st.Location, "", "ONBUILD %s, of the image %s: %v", line, st.BaseName, err)
+			return nil, w.file.errorAt(st.Location, "", "ONBUILD %s, of the image %s: %v", line, st.BaseName, err)
 		}
 		all = append(all, c)
 	}

@@ -18,8 +18,8 @@ type Dump struct {
 	colors map[string]int // of the names of actions
 }
 
-// Begin starts to write to w.
-func (d *Dump) Begin(w io.Writer) {
+// StartWriting directs the dump to w, and writes its head.
+func (d *Dump) StartWriting(w io.Writer) {
 	d.w = bufio.NewWriterSize(w, 1<<16)
 	if d.Dot {
 		d.colors = map[string]int{}

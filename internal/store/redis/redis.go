@@ -166,7 +166,7 @@ var placeForm = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9]{1,20}-[0-9]{1,20})$`)
 // start is in front of all entries.
 const start = "0-0"
 
-func (r *Redis) at(from store.Cursor, run string) string {
+func (r *Redis) positionIn(from store.Cursor, run string) string {
 	if m := placeForm.FindStringSubmatch(string(from)); m != nil && m[1] == run {
 		return m[2]
 	}
@@ -235,7 +235,7 @@ func (r *Redis) Read(ctx context.Context, prefix string, from store.Cursor, each
 		return from, err
 	}
 	under := store.Under(prefix)
-	err = r.scan(ctx, r.at(from, end.run), end.last, func(_ string, e store.Entry) error {
+	err = r.scan(ctx, r.positionIn(from, end.run), end.last, func(_ string, e store.Entry) error {
 		if !under(e.Key) {
 			return nil
 		}
@@ -259,7 +259,7 @@ func (r *Redis) Wait(ctx context.Context, _ string, from store.Cursor) error {
 	if err != nil {
 		return err
 	}
-	at := r.at(from, here.run)
+	at := r.positionIn(from, here.run)
 	block := min(blockMost, r.dialing.readTimeout/2)
 	for until := time.Now().Add(waitMost); time.Now().Before(until); {
 		answer, err := r.ask(ctx, "XREAD", "COUNT", 1, "BLOCK", max(1, block.Milliseconds()), "STREAMS", r.key("log"), at)

@@ -110,13 +110,13 @@ func answer(w http.ResponseWriter, v any) error {
 	return json.NewEncoder(w).Encode(v)
 }
 
-func at(r *http.Request) (prefix string, from store.Cursor) {
+func queryCursor(r *http.Request) (prefix string, from store.Cursor) {
 	q := r.URL.Query()
 	return q.Get("prefix"), store.Cursor(q.Get("from"))
 }
 
 func (h *handler) read(w http.ResponseWriter, r *http.Request) error {
-	prefix, from := at(r)
+	prefix, from := queryCursor(r)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	var frame []byte
 	next, err := h.s.Read(r.Context(), prefix, from, func(e store.Entry) error {
@@ -155,7 +155,7 @@ func (h *handler) add(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) wait(w http.ResponseWriter, r *http.Request) error {
-	prefix, from := at(r)
+	prefix, from := queryCursor(r)
 	ctx, cancel := context.WithTimeout(r.Context(), silence/2)
 	defer cancel()
 	if err := h.s.Wait(ctx, prefix, from); err != nil && ctx.Err() == nil {
@@ -201,7 +201,7 @@ func lines(w http.ResponseWriter, f func(write func(line) error) error) error {
 }
 
 func (h *handler) drop(w http.ResponseWriter, r *http.Request) error {
-	prefix, _ := at(r)
+	prefix, _ := queryCursor(r)
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return err

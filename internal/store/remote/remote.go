@@ -336,14 +336,14 @@ func readFrames(body io.Reader, each func(store.Entry) error) (end, error) {
 	return e, nil
 }
 
-func from(prefix string, from store.Cursor) url.Values {
+func cursorQuery(prefix string, from store.Cursor) url.Values {
 	return url.Values{"prefix": {prefix}, "from": {string(from)}}
 }
 
 // Read implements store.Store.
 func (c *Client) Read(ctx context.Context, prefix string, at store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
 	next := at
-	err := c.listen(ctx, http.MethodGet, "entries", from(prefix, at), nil, func(body io.Reader) error {
+	err := c.listen(ctx, http.MethodGet, "entries", cursorQuery(prefix, at), nil, func(body io.Reader) error {
 		e, err := readFrames(body, func(e store.Entry) error {
 			if err := each(e); err != nil {
 				return &ownError{err}
@@ -370,7 +370,7 @@ func (c *Client) Damages() []store.Damage {
 
 // Wait implements store.Store.
 func (c *Client) Wait(ctx context.Context, prefix string, at store.Cursor) error {
-	return c.call(ctx, http.MethodGet, "wait", from(prefix, at), nil, &struct{}{})
+	return c.call(ctx, http.MethodGet, "wait", cursorQuery(prefix, at), nil, &struct{}{})
 }
 
 // Drop implements store.Store. It reads what there is, and names what the server shall remove.

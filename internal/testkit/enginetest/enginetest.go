@@ -245,8 +245,8 @@ func (w *fake) faults() {
 	}
 }
 
-// met reports whether faults of all kinds are under way. What was under way together is what a run reaches.
-func (w *fake) met() bool {
+// allKindsActive reports whether faults of all kinds are under way. What was under way together is what a run reaches.
+func (w *fake) allKindsActive() bool {
 	var kinds []string
 	for _, a := range w.plan.Active {
 		kinds = append(kinds, string(a.Kind))
@@ -304,7 +304,7 @@ func (w *fake) operation() {
 		_, fragile := w.mode(LostWrite)
 		_, broken := w.mode(Broken)
 		_, meeting := w.mode(Meeting)
-		if !(fragile && id != 0 || broken && w.done%2 == 0 || meeting && w.met()) {
+		if !(fragile && id != 0 || broken && w.done%2 == 0 || meeting && w.allKindsActive()) {
 			w.store[key] = h.Input
 		}
 		w.log(w.server, "stored "+key+"="+h.Input)
@@ -387,7 +387,7 @@ func (w *fake) Advance(until engine.Until) (record.Reason, error) {
 		return record.Finished, nil
 	}
 	if w.done == 0 {
-		w.plan.Begin(w.src, w.now)
+		w.plan.BeginChaos(w.src, w.now)
 	}
 	for w.done < w.ops {
 		switch {
@@ -448,7 +448,7 @@ func (w *fake) Fork(*world.Spec, tape.Tape, engine.Options) (engine.World, error
 }
 func (w *fake) Follows(tape.Tape) bool { return false }
 
-func (w *fake) At() (event uint64, timeNs int64) { return w.out.Events, w.now }
+func (w *fake) Moment() (event uint64, timeNs int64) { return w.out.Events, w.now }
 
 func (w *fake) Outcome() *record.Outcome {
 	o := w.out

@@ -119,8 +119,8 @@ func (c *Cells) Variables() int { return len(c.first) - 1 }
 // Count is how many cells there are.
 func (c *Cells) Count() int { return c.first[len(c.first)-1] }
 
-// Of are the cells of a variable: the first, and the one after the last.
-func (c *Cells) Of(variable int) (from, to int) { return c.first[variable], c.first[variable+1] }
+// Range returns the cells of a variable: the first, and the one after the last.
+func (c *Cells) Range(variable int) (from, to int) { return c.first[variable], c.first[variable+1] }
 
 // Parts are the values of a variable's cells, if its value can be divided as it was at first.
 func (c *Cells) Parts(variable int, v value.Value) ([]value.Value, bool) {

@@ -39,8 +39,8 @@ type Config struct {
 	places            map[string]syntax.Pos // where names stand
 }
 
-// At is the place of a name in the file, or else its beginning.
-func (c *Config) At(name string) syntax.Pos {
+// PositionOf returns the position of a name in the file, or else the file's beginning.
+func (c *Config) PositionOf(name string) syntax.Pos {
 	if pos, ok := c.places[name]; ok {
 		return pos
 	}

@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 	}
 	write("---- MODULE M ----\n====\n---- CONFIG Other ----\nINIT A\n====\n---- CONFIG M ----\nINIT B\nNEXT C\n====\nINIT D\n")
 	c, err := Read(file)
-	if err != nil || c.Init != "B" || c.Next != "C" || c.At("C").Line != 8 {
+	if err != nil || c.Init != "B" || c.Next != "C" || c.PositionOf("C").Line != 8 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	write("---- MODULE M ----\n====\n")

@@ -13,7 +13,7 @@ import (
 // act compiles an action, or an initial predicate, to what finds all ways to make it true: variables get values from left to right, and then
 // follows next.
 func (c *compiler) act(e syntax.Expr, p place, next act) act {
-	at := c.at(e, p)
+	at := c.whereOf(e, p)
 	switch e := e.(type) {
 	case *syntax.Paren:
 		return c.act(e.Inner, p, next)
@@ -58,7 +58,7 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 			}
 		}
 	case *syntax.If:
-		test := c.expr(e.Cond, p).truth(c.at(e.Cond, p))
+		test := c.expr(e.Cond, p).truth(c.whereOf(e.Cond, p))
 		a, b := c.act(e.Then, p, next), c.act(e.Else, p, next)
 		return func(x *ctx) bool {
 			if test(x) {
@@ -105,7 +105,7 @@ func (c *compiler) conjunct(e syntax.Expr, p place, next act) act {
 	if !initial && (c.enabling != nil || c.guards != nil || !c.branches(e, p)) {
 		return a
 	}
-	test := c.expr(e, p).truth(c.at(e, p))
+	test := c.expr(e, p).truth(c.whereOf(e, p))
 	return func(x *ctx) bool {
 		if x.m.complete(initial) {
 			return test(x) && next(x)
@@ -143,7 +143,7 @@ func (c *compiler) forAll(e *syntax.Quantified, p place, next act, at *scope.Whe
 	initial := c.assigning
 	var test func(*ctx) bool // of what follows the first conjunct: see conjunct
 	if c.enabling == nil && c.guards == nil {
-		test = c.expr(e.Body, q).truth(c.at(e.Body, q))
+		test = c.expr(e.Body, q).truth(c.whereOf(e.Body, q))
 	}
 	return func(x *ctx) bool {
 		var members [][]value.Value // of each round: a value for each name
@@ -186,7 +186,7 @@ func (c *compiler) actCase(e *syntax.Case, p place, next act, at *scope.Where) a
 	var tests []func(*ctx) bool
 	var ways []act
 	for _, a := range e.Arms {
-		tests = append(tests, c.expr(a.Cond, p).truth(c.at(a.Cond, p)))
+		tests = append(tests, c.expr(a.Cond, p).truth(c.whereOf(a.Cond, p)))
 		ways = append(ways, c.act(a.Value, p, next))
 	}
 	var other act
@@ -242,7 +242,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 			if !c.compares && !c.assigning && !c.assigns(e, p) {
 				return nil // one condition
 			}
-			left, right := c.expr(e.Args[0], p).truth(c.at(e.Args[0], p)), c.act(e.Args[1], p, next)
+			left, right := c.expr(e.Args[0], p).truth(c.whereOf(e.Args[0], p)), c.act(e.Args[1], p, next)
 			return func(x *ctx) bool {
 				if !left(x) {
 					return next(x)
@@ -266,10 +266,10 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 	if len(op.Params) == 0 && c.evaluated(e, op, p) {
 		return nil // one condition, which is evaluated once
 	}
-	if of(op).reached++; of(op).reached > 60 {
+	if compiledOf(op).reached++; compiledOf(op).reached > 60 {
 		c.failAt(at, "%s uses itself: declare it by RECURSIVE", op.Name)
 	}
-	defer func() { of(op).reached-- }()
+	defer func() { compiledOf(op).reached-- }()
 	c.arity(op, len(op.Params), u)
 	to, begin := c.given(op.Params, q, u)
 	defer c.within(op, u.at)()
@@ -494,10 +494,10 @@ func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
 	}
 	if i := c.variableOf(t, q); i >= len(c.variables) {
 		now := c.expr(t, q)
-		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool { return value.Equal(old, now.eval(x)) }, next)
+		again := c.again(e, c.whereOf(e, p), i, func(x *ctx, old value.Value) bool { return value.Equal(old, now.eval(x)) }, next)
 		return assign(i, false, now, next, again)
 	} else if i >= 0 {
-		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool {
+		again := c.again(e, c.whereOf(e, p), i, func(x *ctx, old value.Value) bool {
 			if r := x.m.reads; r != nil && r.Kept.Has(i) {
 				return true
 			}
@@ -524,7 +524,7 @@ func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
 	}
 	test := c.unchanged(e, p).test
 	if c.compares {
-		return c.guard(e, c.at(e, p), test, nil, next)
+		return c.guard(e, c.whereOf(e, p), test, nil, next)
 	}
 	return func(x *ctx) bool { return test(x) && next(x) }
 }

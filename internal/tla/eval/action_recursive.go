@@ -138,7 +138,7 @@ func (c *compiler) recursiveAct(e *syntax.Apply, p place, d *scope.Def, q place,
 		}
 		s = &special{def: d, env: q.env, inst: q.inst, args: args, depth: c.depth + 1, enabling: c.enabling}
 		c.acting = append(c.acting, s)
-		c.begin()
+		c.beginFrame()
 		inside := c.recursiveParameters(s, to)
 		end := c.using(d.Name, nil, s)
 		s.act = c.act(d.Body, inside, (*ctx).resume)

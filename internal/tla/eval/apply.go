@@ -249,7 +249,7 @@ func (c *compiler) alone(f func() node) (node, int) {
 
 // definition is an operator without parameters. If it is constant it is evaluated once, however often it is used.
 func (c *compiler) definition(d *scope.Def, q place, u call) node {
-	if k := of(d).constant; k != nil && q.inst == nil && (!k.freed || c.enabling == nil) {
+	if k := compiledOf(d).constant; k != nil && q.inst == nil && (!k.freed || c.enabling == nil) {
 		return *k
 	}
 	compile := func() node {
@@ -258,10 +258,10 @@ func (c *compiler) definition(d *scope.Def, q place, u call) node {
 		}
 		return c.expr(d.Body, q)
 	}
-	if c.depthOf(d, u); of(d).reached > 0 {
-		defer func() { of(d).reached-- }()
+	if c.depthOf(d, u); compiledOf(d).reached > 0 {
+		defer func() { compiledOf(d).reached-- }()
 	}
-	if q.inst == nil && q.env == nil && !of(d).varies {
+	if q.inst == nil && q.env == nil && !compiledOf(d).varies {
 		end := c.using(d.Name, nil, nil) // the value is that of all uses
 		n, size := c.alone(func() node { c.enabling = nil; return compile() })
 		end()
@@ -272,21 +272,21 @@ func (c *compiler) definition(d *scope.Def, q place, u call) node {
 				once = drawnOnce(d.Name, once)
 			}
 			k := kept(node{eval: once, freed: n.freed})
-			of(d).constant = &k
+			compiledOf(d).constant = &k
 			if !n.freed || c.enabling == nil {
 				return k
 			}
 			return compile()
 		}
-		of(d).varies = true
-		of(d).costly = n.level == stateLevel && !n.fresh && !n.self && !n.next && (d.Bounds != nil || costly(d.Body))
+		compiledOf(d).varies = true
+		compiledOf(d).costly = n.level == stateLevel && !n.fresh && !n.self && !n.next && (d.Bounds != nil || costly(d.Body))
 	}
-	if of(d).costly && q.inst == nil && q.env == nil && !c.assigning && (c.enabling == nil || !c.primed) {
+	if compiledOf(d).costly && q.inst == nil && q.env == nil && !c.assigning && (c.enabling == nil || !c.primed) {
 		primed := 0
 		if c.primed {
 			primed = 1
 		}
-		if of(d).states[primed] == nil {
+		if compiledOf(d).states[primed] == nil {
 			end := c.using(d.Name, nil, nil)
 			n, size := c.alone(func() node { c.primed = primed == 1; return compile() })
 			end()
@@ -294,9 +294,9 @@ func (c *compiler) definition(d *scope.Def, q place, u call) node {
 				panic("a definition whose value depends on how it is used")
 			}
 			n = c.remember(n, size, primed == 1)
-			of(d).states[primed] = &n
+			compiledOf(d).states[primed] = &n
 		}
-		return *of(d).states[primed]
+		return *compiledOf(d).states[primed]
 	}
 	defer c.within(d, u.at)()
 	return compile()
@@ -327,7 +327,7 @@ func (c *compiler) depthOf(d *scope.Def, u call) {
 	if c.bodies++; c.bodies > maxBodies {
 		c.failAt(u.at, "definitions use each other in more than %d places: use %s fewer times, or give its value a name with LET", maxBodies, d.Name)
 	}
-	if of(d).reached++; of(d).reached > 60 {
+	if compiledOf(d).reached++; compiledOf(d).reached > 60 {
 		c.failAt(u.at, "%s uses itself: declare it by RECURSIVE", d.Name)
 	}
 }
@@ -336,7 +336,7 @@ func (c *compiler) depthOf(d *scope.Def, u call) {
 func (c *compiler) inline(d *scope.Def, q place, u call) node {
 	c.arity(d, len(d.Params), u)
 	c.depthOf(d, u)
-	defer func() { of(d).reached-- }()
+	defer func() { compiledOf(d).reached-- }()
 	born := c.born
 	to, begin := c.given(d.Params, q, u)
 	defer c.within(d, u.at)()
@@ -346,7 +346,7 @@ func (c *compiler) inline(d *scope.Def, q place, u call) node {
 func (c *compiler) given(params []syntax.Param, q place, u call) (place, []int) {
 	var begin []int
 	for i, param := range params {
-		to, slot := c.give(q, param, u.args[i], u.from)
+		to, slot := c.bindArgument(q, param, u.args[i], u.from)
 		if q = to; slot >= 0 {
 			begin = append(begin, slot)
 		}
@@ -412,27 +412,27 @@ func (c *compiler) recursive(d *scope.Def, q place, u call) node {
 		if c.primed {
 			at = 1
 		}
-		if of(d).shared[at] == nil {
+		if compiledOf(d).shared[at] == nil {
 			prime := c.primed
 			s := &special{def: d, prime: prime}
-			of(d).shared[at] = s
+			compiledOf(d).shared[at] = s
 			_, s.size = c.alone(func() node {
 				c.primed, c.enabling = prime, nil
 				c.special(s, q)
 				return node{}
 			})
 		}
-		if s := of(d).shared[at]; !s.body.freed || c.enabling == nil {
+		if s := compiledOf(d).shared[at]; !s.body.freed || c.enabling == nil {
 			n := c.enterAt(s, args.values, u.at, -1)
-			return n.of(node{level: s.body.level, fresh: s.body.fresh, freed: s.body.freed, self: s.body.eval == nil})
+			return n.dependingOn(node{level: s.body.level, fresh: s.body.fresh, freed: s.body.freed, self: s.body.eval == nil})
 		}
 	}
 	s := &special{def: d, env: q.env, inst: q.inst, args: args, prime: c.primed, depth: c.depth + 1}
-	c.begin()
+	c.beginFrame()
 	born := c.born
 	c.special(s, to)
 	s.size = c.end()
-	n := c.enter(s, args.values, u.at).of(s.body.closed(born))
+	n := c.enter(s, args.values, u.at).dependingOn(s.body.closed(born))
 	n.self = len(c.active) > 0 && n.self
 	return n
 }
@@ -491,5 +491,5 @@ func (c *compiler) enterAt(s *special, args []node, at *scope.Where, hops int) n
 		t.top = y.caller
 		t.depth -= height
 		return v
-	}}.of(args...)
+	}}.dependingOn(args...)
 }

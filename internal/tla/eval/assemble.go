@@ -148,7 +148,7 @@ func (l *assembly) behaviours() (init, next, rest []part) {
 }
 
 // top is the beginning of the configuration.
-func (l *assembly) top() scope.Where { return l.in(syntax.Pos{Line: 1, Column: 1}) }
+func (l *assembly) top() scope.Where { return l.placeAt(syntax.Pos{Line: 1, Column: 1}) }
 
 // steps compiles the initial predicate and the actions.
 func (l *assembly) steps(init, next []part) {
@@ -173,7 +173,7 @@ func (l *assembly) steps(init, next []part) {
 		s.Actions = append(s.Actions, Action{a.name, a.at.Source.Module, a.at.Source.File, span, len(s.Actions), a.args, a.at})
 		return emit
 	}}
-	s.next = r.of(next)
+	s.next = r.compileParts(next)
 }
 
 // formulas compiles what the configuration demands of states and of steps.
@@ -221,7 +221,7 @@ func (l *assembly) views() {
 	if config.Reward != "" {
 		l.reference(config.Reward)
 		l.Notes = append(l.Notes, fmt.Sprintf("%s:%d: _RL_REWARD changes nothing: a simulation here draws steps without learning",
-			config.File, config.At(config.Reward).Line))
+			config.File, config.PositionOf(config.Reward).Line))
 	}
 }
 
@@ -263,7 +263,7 @@ func (l *assembly) constant(e syntax.Expr, p place) value.Value {
 	l.s.size = l.c.size[0]
 	v, err := NewEvaluator(l.s).value(n)
 	if err != nil {
-		panic(failure.Of(err))
+		panic(failure.Wrap(err))
 	}
 	return v
 }
@@ -338,13 +338,13 @@ func (c *compiler) conjuncts(e syntax.Expr, p place) (parts []conjunct) {
 		}
 		if d, q, u := c.operatorOf(x, p); d != nil && !d.Recursive && len(d.Params) == 0 {
 			c.depthOf(d, u)
-			defer func() { of(d).reached-- }()
+			defer func() { compiledOf(d).reached-- }()
 			defer c.within(d, u.at)()
 			return c.conjuncts(d.Body, q)
 		}
 	}
 	n := c.expr(e, p)
-	return []conjunct{{n.truth(c.at(e, p)), n.fresh}}
+	return []conjunct{{n.truth(c.whereOf(e, p)), n.fresh}}
 }
 
 func isConjunction(e syntax.Expr) bool {

@@ -175,7 +175,7 @@ type compiled struct {
 	reached  int // how deep the compiler is in its body
 }
 
-func of(d *scope.Def) *compiled {
+func compiledOf(d *scope.Def) *compiled {
 	if d.Compiled == nil {
 		d.Compiled = &compiled{}
 	}
@@ -230,12 +230,12 @@ func newCompiler(l *scope.Loader, logs *ndjson.Logs) *compiler {
 	return &compiler{loader: l, logs: logs, variables: l.VariableDefs, size: []int{0}}
 }
 
-func (c *compiler) at(e syntax.Expr, p place) *scope.Where {
+func (c *compiler) whereOf(e syntax.Expr, p place) *scope.Where {
 	return &scope.Where{Source: c.file(p), Pos: e.Position()}
 }
 
 func (c *compiler) fail(p place, pos syntax.Pos, format string, args ...any) {
-	panic(failure.Of(scope.ErrorAt(scope.Where{Source: c.file(p), Pos: pos}, fmt.Sprintf(format, args...))))
+	panic(failure.Wrap(scope.ErrorAt(scope.Where{Source: c.file(p), Pos: pos}, fmt.Sprintf(format, args...))))
 }
 
 func (c *compiler) slot() int {
@@ -245,8 +245,8 @@ func (c *compiler) slot() int {
 	return s
 }
 
-// begin begins a frame within the present one.
-func (c *compiler) begin() {
+// beginFrame opens a frame within the present one.
+func (c *compiler) beginFrame() {
 	c.depth++
 	c.size = append(c.size, 0)
 }
@@ -338,11 +338,11 @@ func (n node) truth(at *scope.Where) func(*ctx) bool {
 
 func testNode(test func(*ctx) bool, parts ...node) node {
 	n := node{test: test, eval: func(c *ctx) value.Value { return value.Bool(test(c)) }}
-	return n.of(parts...)
+	return n.dependingOn(parts...)
 }
 
-// of takes on what the parts depend on.
-func (n node) of(parts ...node) node {
+// dependingOn adds the dependencies of the parts to the node's own.
+func (n node) dependingOn(parts ...node) node {
 	for _, p := range parts {
 		n.level = max(n.level, p.level)
 		n.reach = max(n.reach, p.reach)
@@ -416,7 +416,7 @@ func (c *compiler) expr(e syntax.Expr, p place) node {
 }
 
 func (c *compiler) compile(e syntax.Expr, p place) node {
-	at := c.at(e, p)
+	at := c.whereOf(e, p)
 	switch e := e.(type) {
 	case *syntax.Number:
 		i, err := strconv.ParseInt(e.Text, 10, 64)
@@ -442,7 +442,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 			list := evalAll(x, items)
 			x.m.at = at
 			return value.Enumerated(list, func() []value.Value { return evalAll(x, items) })
-		}}.of(items...)
+		}}.dependingOn(items...)
 	case *syntax.SetFilter:
 		return c.setFilter(e, p, at)
 	case *syntax.SetMap:
@@ -451,14 +451,14 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		return c.function("", e.Bounds, e.Body, p, at)
 	case *syntax.FunctionSet:
 		a, b := c.expr(e.Domain, p), c.expr(e.Range, p)
-		return node{eval: func(x *ctx) value.Value { return &value.Functions{Domain: a.eval(x), Range: b.eval(x)} }}.of(a, b)
+		return node{eval: func(x *ctx) value.Value { return &value.Functions{Domain: a.eval(x), Range: b.eval(x)} }}.dependingOn(a, b)
 	case *syntax.Index:
 		return c.index(e, p, at)
 	case *syntax.Field:
 		return c.field(e, p, at)
 	case *syntax.Record:
 		names, values := c.fields(e.Fields, p)
-		return node{eval: func(x *ctx) value.Value { return value.NewRecord(names, evalAll(x, values)) }}.of(values...)
+		return node{eval: func(x *ctx) value.Value { return value.NewRecord(names, evalAll(x, values)) }}.dependingOn(values...)
 	case *syntax.RecordSet:
 		names, values := c.fields(e.Fields, p)
 		return node{eval: func(x *ctx) value.Value {
@@ -467,7 +467,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 				sets[i] = values[i].eval(x)
 			}
 			return &value.Records{Names: names, Sets: sets}
-		}}.of(values...)
+		}}.dependingOn(values...)
 	case *syntax.Except:
 		return c.except(e, p)
 	case *syntax.At:
@@ -478,7 +478,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		return c.reference(b)
 	case *syntax.Tuple:
 		items := c.all(e.Items, p)
-		return node{eval: func(x *ctx) value.Value { return value.NewTuple(evalAll(x, items)) }}.of(items...)
+		return node{eval: func(x *ctx) value.Value { return value.NewTuple(evalAll(x, items)) }}.dependingOn(items...)
 	case *syntax.Product:
 		sets := c.all(e.Sets, p)
 		return node{eval: func(x *ctx) value.Value {
@@ -487,7 +487,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 				list[i] = sets[i].eval(x)
 			}
 			return &value.Product{Sets: list}
-		}}.of(sets...)
+		}}.dependingOn(sets...)
 	case *syntax.Action:
 		return c.step(e, p, at)
 	case *syntax.Fairness:
@@ -512,7 +512,7 @@ func (c *compiler) setFilter(e *syntax.SetFilter, p place, at *scope.Where) node
 	set, born := c.expr(e.Bound.Set, p), c.born
 	q, bind := c.pattern(e.Bound, p, at)
 	body := c.expr(e.Body, q)
-	test := body.truth(c.at(e.Body, q))
+	test := body.truth(c.whereOf(e.Body, q))
 	around := c.around()
 	return node{eval: func(x *ctx) value.Value {
 		s := set.eval(x)
@@ -526,7 +526,7 @@ func (c *compiler) setFilter(e *syntax.SetFilter, p place, at *scope.Where) node
 			})
 		}
 		return value.Filter(s, func(v value.Value) bool { x.m.tick(); bind(x, v); return test(x) })
-	}}.of(set, body.closed(born))
+	}}.dependingOn(set, body.closed(born))
 }
 
 // setMap is {e : x \in S}.
@@ -551,7 +551,7 @@ func (c *compiler) setMap(e *syntax.SetMap, p place, at *scope.Where) node {
 		items := images(x)
 		x.m.at = at
 		return value.Enumerated(items, func() []value.Value { return images(x) })
-	}}.of(append(sets, body.closed(born))...)
+	}}.dependingOn(append(sets, body.closed(born))...)
 }
 
 // field is r.name.
@@ -574,7 +574,7 @@ func (c *compiler) field(e *syntax.Field, p place, at *scope.Where) node {
 		x.m.at = at
 		c.logs.Lacks(v, name)
 		return value.Apply(v, name)
-	}}.of(r)
+	}}.dependingOn(r)
 }
 
 // step is [A]_v or <<A>>_v.
@@ -605,7 +605,7 @@ func (c *compiler) step(e *syntax.Action, p place, at *scope.Where) node {
 // conditional is IF THEN ELSE.
 func (c *compiler) conditional(e *syntax.If, p place) node {
 	cond, a, b := c.expr(e.Cond, p), c.expr(e.Then, p), c.expr(e.Else, p)
-	test := cond.truth(c.at(e.Cond, p))
+	test := cond.truth(c.whereOf(e.Cond, p))
 	n := node{eval: func(x *ctx) value.Value {
 		if test(x) {
 			return a.eval(x)
@@ -620,7 +620,7 @@ func (c *compiler) conditional(e *syntax.If, p place) node {
 			return b.test(x)
 		}
 	}
-	return n.of(cond, a, b)
+	return n.dependingOn(cond, a, b)
 }
 
 // letIn is LET IN.
@@ -638,7 +638,7 @@ func (c *compiler) letIn(e *syntax.Let, p place) node {
 	if body.except != nil {
 		n.excepts, n.except = body.excepts, emptied(body.except, begin)
 	}
-	return n.of(body)
+	return n.dependingOn(body)
 }
 
 // ofBehaviours stands for a formula about behaviours, which has no value in a state.

@@ -16,10 +16,10 @@ import (
 )
 
 // named is the place of a name in the configuration.
-func (l *assembly) named(name string) scope.Where { return l.in(l.config.At(name)) }
+func (l *assembly) named(name string) scope.Where { return l.placeAt(l.config.PositionOf(name)) }
 
-// in is a place in the configuration.
-func (l *assembly) in(pos syntax.Pos) scope.Where {
+// placeAt returns the place of a position in the configuration.
+func (l *assembly) placeAt(pos syntax.Pos) scope.Where {
 	return scope.Where{Source: &scope.Source{File: l.config.File, Text: l.config.Text}, Pos: pos}
 }
 
@@ -47,23 +47,23 @@ func (l *assembly) configure() {
 	root := l.root
 	for _, a := range config.Assignments(l.config) {
 		if a.Value != nil && a.Module == "" && len(a.Arguments) == 0 {
-			l.giveValue(a, l.in(a.Pos))
+			l.giveValue(a, l.placeAt(a.Pos))
 		}
 	}
 	l.giveApplications()
 	for _, a := range config.Assignments(l.config) {
 		if a.Value != nil && a.Module != "" && len(a.Arguments) == 0 {
-			l.overrideWithin(a, &scope.Def{Kind: scope.Constant, Name: a.Name, Value: l.constantOf(a.Value, l.in(a.Pos))}, l.in(a.Pos))
+			l.overrideWithin(a, &scope.Def{Kind: scope.Constant, Name: a.Name, Value: l.constantOf(a.Value, l.placeAt(a.Pos))}, l.placeAt(a.Pos))
 		}
 	}
 	for _, a := range config.Assignments(l.config) {
 		if a.Operator != "" && a.Module == "" {
-			l.override(a, l.in(a.Pos))
+			l.override(a, l.placeAt(a.Pos))
 		}
 	}
 	for _, a := range config.Assignments(l.config) {
 		if a.Operator != "" && a.Module != "" {
-			at := l.in(a.Pos)
+			at := l.placeAt(a.Pos)
 			l.overrideWithin(a, l.substitute(a, at), at)
 		}
 	}
@@ -108,7 +108,7 @@ func (l *assembly) giveApplications() {
 		if len(a.Arguments) == 0 {
 			continue
 		}
-		at := l.in(a.Pos)
+		at := l.placeAt(a.Pos)
 		var args []value.Value
 		for _, e := range a.Arguments {
 			args = append(args, l.constantOf(e, at))
@@ -162,7 +162,7 @@ func (f *applications) compile(c *compiler, d *scope.Def, u call) node {
 		}
 		value.Fail("%s(%s) has no value: the configuration gives it none", f.name, strings.Join(shown, ", "))
 		return nil
-	}}.of(args...)
+	}}.dependingOn(args...)
 }
 
 // override is Name <- Operator.
@@ -289,7 +289,7 @@ func (l *assembly) settle() {
 		}
 		if other := d.Given(); other != nil && other.Kind == scope.Operator && other.Body != nil &&
 			l.c.levelOf(other.Body, placeAt(other.Place)) > constantLevel {
-			l.Fail(l.in(a.Pos), "%s <- %s: the operator depends on a state, and %s is a constant", a.Name, a.Operator, a.Name)
+			l.Fail(l.placeAt(a.Pos), "%s <- %s: the operator depends on a state, and %s is a constant", a.Name, a.Operator, a.Name)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (c *compiler) core(u call) node {
 			v, w := a.eval(x), b.eval(x)
 			x.m.at = at
 			return f(v, w)
-		}}.of(a, b)
+		}}.dependingOn(a, b)
 	}
 	change := func(f func(a value.Value) value.Value) node {
 		a := one()
@@ -47,7 +47,7 @@ func (c *compiler) core(u call) node {
 			v := a.eval(x)
 			x.m.at = at
 			return f(v)
-		}}.of(a)
+		}}.dependingOn(a)
 	}
 	switch u.name {
 	case "TRUE", "FALSE":
@@ -149,7 +149,7 @@ func (c *compiler) union(sets []syntax.Expr, p place, at *scope.Where) node {
 			sum = value.Union(sum, v)
 		}
 		return sum
-	}}.of(parts...)
+	}}.dependingOn(parts...)
 }
 
 // prime is e'.
@@ -195,7 +195,7 @@ func (c *compiler) subsets(n node, at *scope.Where) node {
 			value.Fail("SUBSET needs a set, and not the %s %s", value.Kind(s), value.Short(s))
 		}
 		return &value.Subsets{Base: s}
-	}}.of(n)
+	}}.dependingOn(n)
 }
 
 // membership is how to find out of one value whether it is in {x \in S : P}, for an S that is given by its construction: whether
@@ -228,9 +228,9 @@ func (c *compiler) membership(e syntax.Expr, p place) *membership {
 		return nil
 	}
 	base, born := c.expr(filter.Bound.Set, p), c.born
-	q, bind := c.pattern(filter.Bound, p, c.at(filter, p))
+	q, bind := c.pattern(filter.Bound, p, c.whereOf(filter, p))
 	body := c.expr(filter.Body, q)
-	test := body.truth(c.at(filter.Body, q))
+	test := body.truth(c.whereOf(filter.Body, q))
 	return &membership{base, body.closed(born), func(x *ctx, v value.Value) bool { bind(x, v); return test(x) }}
 }
 
@@ -258,7 +258,7 @@ func (c *compiler) unchanged(e syntax.Expr, p place) node {
 					}
 				}
 				return true
-			}, parts...).of(node{level: actionLevel})
+			}, parts...).dependingOn(node{level: actionLevel})
 		}
 	}
 	before := c.expr(e, p)
@@ -268,7 +268,7 @@ func (c *compiler) unchanged(e syntax.Expr, p place) node {
 	c.primed = true
 	after := c.expr(e, p)
 	c.primed = false
-	return testNode(func(x *ctx) bool { return same(before.eval(x), after.eval(x)) }, before, after).of(node{level: actionLevel, next: true})
+	return testNode(func(x *ctx) bool { return same(before.eval(x), after.eval(x)) }, before, after).dependingOn(node{level: actionLevel, next: true})
 }
 
 // through looks through names to the expression that they stand for: that of an operator without parameters, or of an argument.

@@ -62,7 +62,7 @@ func (c *compiler) leading(e syntax.Expr, p place, begin []int, depth int, f fun
 	var n node
 	if failure.Catch(func() { n = c.expr(e, p) }) == nil && n.level <= stateLevel && !n.fresh && !n.self {
 		n = begun(n, begin)
-		return f(n, n.truth(c.at(e, p)))
+		return f(n, n.truth(c.whereOf(e, p)))
 	}
 	if x, ok := e.(*syntax.Apply); ok && (len(x.Path) > 0 || p.env.find(x.Name) != nil || p.scope.Find(x.Name) != nil) {
 		if d, q, u := c.operatorOf(x, p); d != nil && !d.Recursive && len(d.Params) == len(u.args) {

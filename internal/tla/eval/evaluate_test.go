@@ -24,7 +24,7 @@ func evaluate(module, expression string) (result string) {
 		root := l.Module("M", scope.Where{Source: &scope.Source{File: "M"}, Pos: syntax.Pos{}}, nil, nil)
 		e, err := syntax.ParseExpr("expression", expression)
 		if err != nil {
-			panic(failure.Of(err))
+			panic(failure.Wrap(err))
 		}
 		c := newCompiler(l, &ndjson.Logs{})
 		root.Source = &scope.Source{File: "expression", Text: expression} // of errors in it
@@ -32,7 +32,7 @@ func evaluate(module, expression string) (result string) {
 		s := &Spec{Variables: l.Variables, size: c.size[0]}
 		v, err := NewEvaluator(s).value(n)
 		if err != nil {
-			panic(failure.Of(err))
+			panic(failure.Wrap(err))
 		}
 		result = v.String()
 	})

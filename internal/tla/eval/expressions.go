@@ -19,7 +19,7 @@ func (c *compiler) junction(e *syntax.Junction, p place) node {
 	items := c.all(e.Items, p)
 	tests := make([]func(*ctx) bool, len(items))
 	for i, n := range items {
-		tests[i] = n.truth(c.at(e.Items[i], p))
+		tests[i] = n.truth(c.whereOf(e.Items[i], p))
 	}
 	if len(tests) == 2 {
 		a, b := tests[0], tests[1]
@@ -135,7 +135,7 @@ func (c *compiler) quantified(e *syntax.Quantified, p place, at *scope.Where) no
 	if body.level == temporalLevel {
 		return ofBehaviours(e.Kind, at)
 	}
-	test, all := body.truth(c.at(e.Body, q)), e.Kind == `\A`
+	test, all := body.truth(c.whereOf(e.Body, q)), e.Kind == `\A`
 	var run func(*ctx) bool
 	for i := len(list) - 1; i >= 0; i-- {
 		l, next := list[i], test
@@ -169,7 +169,7 @@ func (c *compiler) choose(e *syntax.Choose, p place, at *scope.Where) node {
 	set, born := c.expr(e.Bound.Set, p), c.born
 	q, bind := c.pattern(e.Bound, p, at)
 	body := c.expr(e.Body, q)
-	test := body.truth(c.at(e.Body, q))
+	test := body.truth(c.whereOf(e.Body, q))
 	return node{eval: func(x *ctx) value.Value {
 		var found value.Value
 		s := set.eval(x)
@@ -190,7 +190,7 @@ func (c *compiler) choose(e *syntax.Choose, p place, at *scope.Where) node {
 			value.Fail("CHOOSE finds no member of %s that fits", value.Short(s))
 		}
 		return found
-	}}.of(set, body.closed(born))
+	}}.dependingOn(set, body.closed(born))
 }
 
 // unboundedChoose takes CHOOSE x : x \notin S, the usual way to name something that is no member, as a model value of its own.
@@ -205,7 +205,7 @@ func (c *compiler) unboundedChoose(e *syntax.Choose, p place, at *scope.Where) n
 				value.Fail("CHOOSE without a set: the value that stands for no member, %s, is a member of %s", other, value.Short(v))
 			}
 			return other
-		}}.of(s)
+		}}.dependingOn(s)
 	}
 	return node{eval: func(x *ctx) value.Value {
 		x.m.at = at
@@ -236,7 +236,7 @@ func (c *compiler) cases(e *syntax.Case, p place, at *scope.Where) node {
 	var values, parts []node
 	for _, a := range e.Arms {
 		cond, v := c.expr(a.Cond, p), c.expr(a.Value, p)
-		tests = append(tests, cond.truth(c.at(a.Cond, p)))
+		tests = append(tests, cond.truth(c.whereOf(a.Cond, p)))
 		values = append(values, v)
 		parts = append(parts, cond, v)
 	}
@@ -257,7 +257,7 @@ func (c *compiler) cases(e *syntax.Case, p place, at *scope.Where) node {
 			value.Fail("no arm of CASE is true, and there is no OTHER")
 		}
 		return other.eval(x)
-	}}.of(parts...)
+	}}.dependingOn(parts...)
 }
 
 func (c *compiler) index(e *syntax.Index, p place, at *scope.Where) node {
@@ -277,7 +277,7 @@ func (c *compiler) index(e *syntax.Index, p place, at *scope.Where) node {
 			g, key := f.eval(x), value.NewTuple(evalAll(x, args))
 			x.m.at = at
 			return value.Apply(g, key)
-		}}.of(append(args, f)...)
+		}}.dependingOn(append(args, f)...)
 	}
 	if len(args) == 0 {
 		c.failAt(at, "f[] has no argument")
@@ -305,7 +305,7 @@ func (c *compiler) index(e *syntax.Index, p place, at *scope.Where) node {
 		x.m.at = at
 		c.logs.Lacks(g, key)
 		return value.Apply(g, key)
-	}}.of(f, arg)
+	}}.dependingOn(f, arg)
 }
 
 func (c *compiler) fields(list []syntax.FieldValue, p place) ([]*value.String, []node) {
@@ -374,7 +374,7 @@ func (c *compiler) except(e *syntax.Except, p place) node {
 			return v
 		}
 	}
-	n := node{eval: changing(-1, f.eval)}.of(parts...)
+	n := node{eval: changing(-1, f.eval)}.dependingOn(parts...)
 	if f.variable > 0 && !f.next {
 		n.excepts, n.except = f.variable, changing(f.variable-1, f.bare)
 	}
@@ -411,7 +411,7 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 				values[i] = library.Settled(b.eval(x))
 			}
 			return value.NewFunction(domain, values)
-		}}.of(append(sets, b.closed(born))...)
+		}}.dependingOn(append(sets, b.closed(born))...)
 	}
 	return node{eval: func(x *ctx) value.Value {
 		domain := &value.Product{}
@@ -440,13 +440,13 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 			values[i] = library.Settled(b.eval(x))
 		}
 		return value.NewFunction(all, values)
-	}}.of(append(sets, b.closed(born))...)
+	}}.dependingOn(append(sets, b.closed(born))...)
 }
 
 func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body syntax.Expr, p place, at *scope.Where) node {
 	_, outside, sets := c.loops(bounds, p, at)
 	born := c.born
-	c.begin()
+	c.beginFrame()
 	q, self := c.name(p, name)
 	q, binds := c.parameters(bounds, q, at)
 	end := func() {}
@@ -471,7 +471,7 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 			return v
 		}
 		return r
-	}}.of(append(sets, b.closed(born))...)
+	}}.dependingOn(append(sets, b.closed(born))...)
 }
 
 // parameters binds the names of a function's bounds in its frame.

@@ -43,7 +43,7 @@ Act == v' = 1 /\ w' \in {v, 2}
 			root := l.Module("M", scope.Where{Source: &scope.Source{File: "M"}, Pos: syntax.Pos{}}, nil, nil)
 			e, err := syntax.ParseExpr("expression", expression)
 			if err != nil {
-				panic(failure.Of(err))
+				panic(failure.Wrap(err))
 			}
 			c := newCompiler(l, &ndjson.Logs{})
 			n := c.expr(e, place{scope: root})

@@ -26,7 +26,7 @@ func (c *compiler) missing(e syntax.Expr, p place) (m measure) {
 
 // measured compiles how far an expression is from being true, or false.
 func (c *compiler) measured(e syntax.Expr, p place, want bool) measure {
-	at := c.at(e, p)
+	at := c.whereOf(e, p)
 	switch e := e.(type) {
 	case *syntax.Paren:
 		return c.measured(e.Inner, p, want)
@@ -54,7 +54,7 @@ func (c *compiler) measured(e syntax.Expr, p place, want bool) measure {
 			return least
 		}
 	case *syntax.If:
-		test := c.expr(e.Cond, p).truth(c.at(e.Cond, p))
+		test := c.expr(e.Cond, p).truth(c.whereOf(e.Cond, p))
 		then, other := c.measured(e.Then, p, want), c.measured(e.Else, p, want)
 		return func(x *ctx) float64 {
 			if test(x) {
@@ -129,10 +129,10 @@ func (c *compiler) measuredApply(e *syntax.Apply, p place, want bool, at *scope.
 	if d == nil || d.Body == nil || d.Bounds != nil || d.Recursive || len(d.Params) != len(u.args) {
 		return c.ordered(e, p, want)
 	}
-	if of(d).reached++; of(d).reached > 60 {
+	if compiledOf(d).reached++; compiledOf(d).reached > 60 {
 		c.failAt(at, "%s uses itself: declare it by RECURSIVE", d.Name)
 	}
-	defer func() { of(d).reached-- }()
+	defer func() { compiledOf(d).reached-- }()
 	to, begin := c.given(d.Params, q, u)
 	return emptied(c.measured(d.Body, to, want), begin)
 }
@@ -162,7 +162,7 @@ func (c *compiler) ordered(e *syntax.Apply, p place, want bool) measure {
 
 // compared is the measure of a comparison that is not what it is wanted to be.
 func (c *compiler) compared(e *syntax.Apply, p place, want bool, distance func(a, b value.Value) float64) measure {
-	n, at := c.all(e.Args, p), c.at(e, p)
+	n, at := c.all(e.Args, p), c.whereOf(e, p)
 	test := c.expr(e, p).truth(at)
 	return func(x *ctx) float64 {
 		if test(x) == want {

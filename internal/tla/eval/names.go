@@ -77,9 +77,9 @@ func (c *compiler) reference(e *env) node {
 	return n
 }
 
-// give binds a parameter to an argument, compiled where the argument is. It gives the slot that must be emptied when the operator is
+// bindArgument binds a parameter to an argument, compiled where the argument is. It gives the slot that must be emptied when the operator is
 // used again, or -1.
-func (c *compiler) give(to place, param syntax.Param, arg syntax.Expr, from place) (place, int) {
+func (c *compiler) bindArgument(to place, param syntax.Param, arg syntax.Expr, from place) (place, int) {
 	if param.Arity > 0 {
 		return c.bind(to, param.Text, binding{slot: -1, op: c.operator(arg, from, param.Arity)}), -1
 	}
@@ -273,7 +273,7 @@ func (c *compiler) let(units []syntax.Unit, p place) (place, []int) {
 				p = c.bind(p, u.Text, binding{slot: -1, op: &closure{name: u.Text, def: d, place: p}})
 				continue
 			}
-			q, slot := c.give(p, syntax.Param{Name: u.Name}, u.Body, p)
+			q, slot := c.bindArgument(p, syntax.Param{Name: u.Name}, u.Body, p)
 			if p = q; slot >= 0 {
 				begin = append(begin, slot)
 			}

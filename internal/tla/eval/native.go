@@ -27,7 +27,7 @@ func (c *compiler) native(d *scope.Def, u call) node {
 			v := a[0].eval(x)
 			x.m.at = at
 			return b.One(v)
-		}}.of(a...)
+		}}.dependingOn(a...)
 	case b.Two != nil:
 		a := args(2)
 		f, first, second := b.Two, a[0].eval, a[1].eval
@@ -35,14 +35,14 @@ func (c *compiler) native(d *scope.Def, u call) node {
 			v, w := first(x), second(x)
 			x.m.at = at
 			return f(v, w)
-		}}.of(a...)
+		}}.dependingOn(a...)
 	case b.Three != nil:
 		a := args(3)
 		return node{eval: func(x *ctx) value.Value {
 			u, v, w := a[0].eval(x), a[1].eval(x), a[2].eval(x)
 			x.m.at = at
 			return b.Three(u, v, w)
-		}}.of(a...)
+		}}.dependingOn(a...)
 	case b.Test != nil:
 		a := args(1)
 		return testNode(func(x *ctx) bool {
@@ -70,7 +70,7 @@ func (c *compiler) native(d *scope.Def, u call) node {
 			values := evalAll(x, args)
 			x.m.at = at
 			return b.Effect(values)
-		}}.of(args...)
+		}}.dependingOn(args...)
 	case b.Draw != nil:
 		c.draws = true
 		args := c.all(u.args, u.from)
@@ -81,7 +81,7 @@ func (c *compiler) native(d *scope.Def, u call) node {
 			}
 			x.m.at = at
 			return b.Draw(x.m.tlc.chance, values)
-		}}.of(args...)
+		}}.dependingOn(args...)
 	case b.Pick != nil:
 		return c.pick(b, u)
 	}
@@ -123,7 +123,7 @@ func (c *compiler) pick(b *library.Builtin, u call) node {
 			x.m.at = at
 			return library.Boolean(holds)
 		})
-	}}.of(append(args, tested)...)
+	}}.dependingOn(append(args, tested)...)
 }
 
 // fold compiles an operator whose first argument is an operator of two.
@@ -137,5 +137,5 @@ func (c *compiler) fold(b *library.Builtin, u call) node {
 		}
 		x.m.at = at
 		return b.Fold(args, func(a, b value.Value) value.Value { return f(x, a, b) })
-	}}.of(append(others, n)...)
+	}}.dependingOn(append(others, n)...)
 }

@@ -100,8 +100,8 @@ func (ev *Evaluator) Trace(position, end string) (t *Trace, err error) {
 	return t, nil
 }
 
-// At is how far in the log a state is: its position, or its number if there is none.
-func (t *Trace) At(s State, level int) (n int64, err error) {
+// PositionOf returns how far in the log a state is: its position, or its number if there is none.
+func (t *Trace) PositionOf(s State, level int) (n int64, err error) {
 	if t.position == nil || t.position.level {
 		return int64(level), nil
 	}
@@ -111,7 +111,7 @@ func (t *Trace) At(s State, level int) (n int64, err error) {
 		}
 		return 0, fmt.Errorf("%s, the position in the log, is no number but %s", t.position.name, value.Short(s[i]))
 	}
-	err = t.at(s, level, func(x *ctx) { n = library.Integer(t.position.of.eval(x)) }, t.position.size)
+	err = t.evaluateAt(s, level, func(x *ctx) { n = library.Integer(t.position.of.eval(x)) }, t.position.size)
 	return n, err
 }
 
@@ -119,7 +119,7 @@ func (t *Trace) At(s State, level int) (n int64, err error) {
 func (t *Trace) Ended(s State, level int, at int64) (done bool, err error) {
 	switch {
 	case t.end != nil:
-		err = t.at(s, level, func(x *ctx) { done = t.end(x) }, t.endSize)
+		err = t.evaluateAt(s, level, func(x *ctx) { done = t.end(x) }, t.endSize)
 		return done, err
 	case t.position != nil:
 		return at > int64(len(t.position.items)), nil
@@ -127,8 +127,8 @@ func (t *Trace) Ended(s State, level int, at int64) (done bool, err error) {
 	return false, nil // the postcondition decides, at the end
 }
 
-// at evaluates something in a state with its number.
-func (t *Trace) at(s State, level int, f func(*ctx), size int) error {
+// evaluateAt evaluates something in a state with its number.
+func (t *Trace) evaluateAt(s State, level int, f func(*ctx), size int) error {
 	before, m := t.ev.TLC.Level, t.ev.x.m
 	t.ev.TLC.Level = level
 	so := m.enter(s, nil)
@@ -174,7 +174,7 @@ func (t *Trace) replace(end string) {
 	if end != "" {
 		n, size, err := s.stateOperator(end, "the end of the log")
 		if err != nil {
-			panic(failure.Of(err))
+			panic(failure.Wrap(err))
 		}
 		t.end, t.endSize, t.Ends = n.truth(&scope.Where{Source: s.root.File(), Pos: syntax.Pos{Line: 1, Column: 1}}), size, end
 	}

@@ -38,7 +38,7 @@ func (s *Spec) counting(measured bool) (actions []counted, guards []*placed, siz
 			}, compiled: func(a leaf) {
 				actions = append(actions, counted{&s.Actions[a.number], nil, len(guards) - before})
 			}}
-			next := r.of(s.relation)
+			next := r.compileParts(s.relation)
 			for i := range actions {
 				actions[i].act = alone(next, i)
 			}

@@ -59,7 +59,7 @@ func printed(c *compiler, d *scope.Def, u call, of int, result func([]value.Valu
 			x.m.tlc.Print(text)
 		}
 		return result(values)
-	}}.of(args...)
+	}}.dependingOn(args...)
 }
 
 // trace is the behaviour up to the present state, as a sequence of records with the variables' values.
@@ -281,7 +281,7 @@ func sortSeq(c *compiler, d *scope.Def, u call) node {
 			return 0
 		})
 		return value.NewTuple(items)
-	}}.of(s, n)
+	}}.dependingOn(s, n)
 }
 
 // reads notes that a register is read. Its name may be known only when it is.
@@ -301,14 +301,14 @@ func deferred(c *compiler, d *scope.Def, u call) node {
 			t.Deferred = func() { e.eval(held) }
 		}
 		return value.Bool(true)
-	}}.of(e)
+	}}.dependingOn(e)
 }
 
 // pickSuccessor is PickSuccessor(e): a question whether to take a step that leads to another state, if e is false. Nobody is there to be asked.
 func pickSuccessor(c *compiler, d *scope.Def, u call) node {
 	c.arity(d, 1, u)
 	e := c.expr(u.args[0], u.from)
-	guard, at := e.truth(c.at(u.args[0], u.from)), u.at
+	guard, at := e.truth(c.whereOf(u.args[0], u.from)), u.at
 	n := testNode(func(x *ctx) bool {
 		m := x.m
 		seen := m.tlc.Seen != nil && len(m.nxt) > 0 && m.complete(false) && m.tlc.Seen(m.nxt)

@@ -26,8 +26,8 @@ type leaf struct {
 // every is the number that stands for all actions.
 const every = -1
 
-// of compiles the parts of a specification's formula that are next-state relations.
-func (r *nextRelation) of(parts []part) act {
+// compileParts compiles the parts of a specification's formula that are next-state relations.
+func (r *nextRelation) compileParts(parts []part) act {
 	var acts []act
 	for _, n := range parts {
 		acts = append(acts, emptied(r.actions(n.expr, n.place, leaf{name: "Next"}, false), n.begin))
@@ -89,7 +89,7 @@ func (r *nextRelation) actions(e syntax.Expr, p place, around leaf, whole bool) 
 			break
 		}
 		c.depthOf(d, u)
-		defer func() { of(d).reached-- }()
+		defer func() { compiledOf(d).reached-- }()
 		c.arity(d, len(d.Params), u)
 		to, begin := c.given(d.Params, q, u)
 		defer c.within(d, u.at)()

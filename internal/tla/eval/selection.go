@@ -41,7 +41,7 @@ func (c *compiler) part(d *scope.Def, q place, a *syntax.Apply, at int, from pla
 	}
 	where := scope.Where{Source: c.file(s.place), Pos: s.expr.Position()}
 	part := &scope.Def{Kind: scope.Operator, Name: d.Name + "!" + a.Name, At: where, Params: s.last, Body: s.expr, Place: s.place.site(), Part: true}
-	of(part).varies = true
+	compiledOf(part).varies = true
 	return part, s.place
 }
 

@@ -122,7 +122,7 @@ func Load(file string, from *config.Config, library ...string) (*Spec, error) {
 		l.Resolve()
 		logs, err := ndjson.New(l.Trees(), from.Environment, from.Log)
 		if err != nil {
-			panic(failure.Of(err))
+			panic(failure.Wrap(err))
 		}
 		s = assemble(l, root, logs, from)
 	})

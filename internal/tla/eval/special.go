@@ -31,7 +31,7 @@ var specials = map[string]map[string]compiles{
 					}
 				}
 				return value.NewTuple(list)
-			}}.of(s, n)
+			}}.dependingOn(s, n)
 		},
 	},
 	"Bags": {
@@ -50,7 +50,7 @@ var specials = map[string]map[string]compiles{
 					return true
 				})
 				return sum
-			}}.of(n, b)
+			}}.dependingOn(n, b)
 		},
 	},
 	"TLC": {
@@ -87,7 +87,7 @@ var specials = map[string]map[string]compiles{
 				k := key.eval(x)
 				x.m.at = at
 				return x.m.tlc.get(k)
-			}}.of(key)
+			}}.dependingOn(key)
 		},
 		"TLCSet": func(c *compiler, d *scope.Def, u call) node {
 			c.arity(d, 2, u)
@@ -98,7 +98,7 @@ var specials = map[string]map[string]compiles{
 				x.m.at = at
 				x.m.tlc.set(k, v)
 				return value.Bool(true)
-			}}.of(args...)
+			}}.dependingOn(args...)
 		},
 	},
 	"TLCExt": {
@@ -110,7 +110,7 @@ var specials = map[string]map[string]compiles{
 			at := u.at
 			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
 				return x.m.tlc.getOr(args[0].eval(x), args[1].eval(x), x.m, at)
-			}}.of(args...)
+			}}.dependingOn(args...)
 		},
 		"TLCGetAndSet": func(c *compiler, d *scope.Def, u call) node {
 			c.arity(d, 4, u)
@@ -124,7 +124,7 @@ var specials = map[string]map[string]compiles{
 				x.m.at = at
 				x.m.tlc.set(k, v)
 				return old
-			}}.of(key, val, other, n)
+			}}.dependingOn(key, val, other, n)
 		},
 		"AssertError":   assertError,
 		"PickSuccessor": pickSuccessor,
@@ -200,7 +200,7 @@ func dotDiGraph(c *compiler, d *scope.Def, u call) node {
 			return true
 		})
 		return value.Text(b.String() + "}")
-	}}.of(graph, n1, n2)
+	}}.dependingOn(graph, n1, n2)
 }
 
 func mapThenFoldSet(c *compiler, d *scope.Def, u call) node {
@@ -225,7 +225,7 @@ func mapThenFoldSet(c *compiler, d *scope.Def, u call) node {
 			sum = step(x, image(x, order[i]), sum)
 		}
 		return sum
-	}}.of(n1, base, n2, n3, set)
+	}}.dependingOn(n1, base, n2, n3, set)
 }
 
 // readsLog is an operator that reads a file of JSON values.
@@ -237,6 +237,6 @@ func readsLog(of func(*ndjson.Log) value.Value) func(c *compiler, d *scope.Def, 
 			file := args[0].eval(x)
 			x.m.at = at
 			return of(logs.Open(library.Text(file)))
-		}}.of(args...)
+		}}.dependingOn(args...)
 	}
 }

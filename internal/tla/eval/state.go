@@ -52,7 +52,7 @@ func (s *Spec) ReadState(text string) (State, error) {
 
 func notValue(e syntax.Expr, why string) {
 	p := e.Position()
-	panic(failure.Of(&syntax.Error{File: "state", Pos: p, Message: why}))
+	panic(failure.Wrap(&syntax.Error{File: "state", Pos: p, Message: why}))
 }
 
 // ofText is a value that is spelled out.

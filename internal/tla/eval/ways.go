@@ -27,7 +27,7 @@ func (c *compiler) condition(e syntax.Expr, p place, next act) act {
 		return nil
 	}
 	if c.enabling != nil { // one way is enough
-		test := c.expr(e, p).truth(c.at(e, p))
+		test := c.expr(e, p).truth(c.whereOf(e, p))
 		return func(x *ctx) bool { return test(x) && next(x) }
 	}
 	return c.counted(e, p, next)
@@ -65,7 +65,7 @@ func (c *compiler) counted(e syntax.Expr, p place, next act) act {
 
 // ways compiles the count of a condition, and reports whether it can be more than 1.
 func (c *compiler) ways(e syntax.Expr, p place) (count ways, many bool) {
-	at := c.at(e, p)
+	at := c.whereOf(e, p)
 	switch e := e.(type) {
 	case *syntax.Paren:
 		return c.ways(e.Inner, p)
@@ -110,7 +110,7 @@ func (c *compiler) ways(e syntax.Expr, p place) (count ways, many bool) {
 		}
 		return count, true
 	case *syntax.If:
-		test := c.expr(e.Cond, p).truth(c.at(e.Cond, p))
+		test := c.expr(e.Cond, p).truth(c.whereOf(e.Cond, p))
 		then, a := c.ways(e.Then, p)
 		other, b := c.ways(e.Else, p)
 		if !a && !b {
@@ -200,13 +200,13 @@ func (c *compiler) waysOfCase(e *syntax.Case, p place) ways {
 		counts, some = append(counts, count), some || many
 	}
 	for _, a := range e.Arms {
-		tests = append(tests, c.expr(a.Cond, p).truth(c.at(a.Cond, p)))
+		tests = append(tests, c.expr(a.Cond, p).truth(c.whereOf(a.Cond, p)))
 		arm(a.Value)
 	}
 	if e.Other != nil {
 		arm(e.Other)
 	} else {
-		fails := c.expr(e, p).truth(c.at(e, p))
+		fails := c.expr(e, p).truth(c.whereOf(e, p))
 		counts = append(counts, func(x *ctx) int { fails(x); return 0 })
 	}
 	if !some {
@@ -228,7 +228,7 @@ func (c *compiler) waysOf(e *syntax.Apply, p place) ways {
 		if e.Name != "=>" || len(e.Args) != 2 {
 			return nil
 		}
-		left := c.expr(e.Args[0], p).truth(c.at(e.Args[0], p))
+		left := c.expr(e.Args[0], p).truth(c.whereOf(e.Args[0], p))
 		right, many := c.ways(e.Args[1], p)
 		if !many {
 			return nil
@@ -248,7 +248,7 @@ func (c *compiler) waysOf(e *syntax.Apply, p place) ways {
 		return c.waysOfRecursive(d, q, u)
 	}
 	c.depthOf(d, u)
-	defer func() { of(d).reached-- }()
+	defer func() { compiledOf(d).reached-- }()
 	c.arity(d, len(d.Params), u)
 	to, begin := c.given(d.Params, q, u)
 	defer c.within(d, u.at)()

@@ -56,7 +56,7 @@ func (f *waysRule) count(x value.Value) int {
 
 // compileCount compiles the count of a body in a frame of its own, whose first names bind gives. It reports whether the count can be more than 1.
 func (c *compiler) compileCount(f *counting, e syntax.Expr, bind func() place) bool {
-	c.begin()
+	c.beginFrame()
 	p := bind()
 	f.depth = c.depth
 	c.counts = append(c.counts, f)
@@ -74,7 +74,7 @@ func (c *compiler) compileCount(f *counting, e syntax.Expr, bind func() place) b
 // waysOfValue is ways of f[x] where f is a function by its rule, which may use itself; nil if the count cannot be more than 1. Of
 // constant definitions TLC keeps the values, unless they use themselves.
 func (c *compiler) waysOfValue(e *syntax.Index, p place) ways {
-	at := c.at(e, p)
+	at := c.whereOf(e, p)
 	to, q := c.through(e.Function, p)
 	var name string
 	var bounds []syntax.Bound
@@ -168,7 +168,7 @@ func (c *compiler) valueAgain(f *counting, e *syntax.Index, p place) ways {
 	if f.used = true; !f.many {
 		return nil
 	}
-	at, hops, argument := c.at(e, p), c.depth-f.depth, c.argument(e, p)
+	at, hops, argument := c.whereOf(e, p), c.depth-f.depth, c.argument(e, p)
 	slot := f.self.slot
 	return func(x *ctx) int {
 		v := argument(x)

@@ -102,7 +102,7 @@ func (c prover) witnesses(e syntax.Expr, p place, list []loop, slots []int, dept
 		if x.Kind != `\E` || slices.ContainsFunc(x.Bounds, func(b syntax.Bound) bool { return b.Pattern || b.Set == nil }) {
 			return
 		}
-		q, more, _ := c.loops(x.Bounds, p, c.at(e, p))
+		q, more, _ := c.loops(x.Bounds, p, c.whereOf(e, p))
 		slots = slices.Clone(slots)
 		for _, b := range x.Bounds {
 			for _, n := range b.Names {

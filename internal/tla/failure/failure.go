@@ -10,8 +10,8 @@ import (
 // failure is the value of a panic that Catch returns as an error.
 type failure struct{ err error }
 
-// Of makes an error what a panic has.
-func Of(err error) any { return failure{err} }
+// Wrap converts an error to the value of a panic.
+func Wrap(err error) any { return failure{err} }
 
 // Catch calls f, and returns the error of a failure that ends it.
 func Catch(f func()) (err error) {

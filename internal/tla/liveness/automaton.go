@@ -88,8 +88,8 @@ func (a *Automaton) state(d duty) int32 {
 	return id
 }
 
-// from are the moves of a state.
-func (a *Automaton) from(state int32) []move {
+// movesFrom returns the moves of a state.
+func (a *Automaton) movesFrom(state int32) []move {
 	if a.moves[state] == nil {
 		a.moves[state] = a.cover(a.states[state])
 	}
@@ -112,7 +112,7 @@ func (a *Automaton) cover(d duty) []move {
 	var expand func(left []*Formula, w way)
 	expand = func(left []*Formula, w way) {
 		if a.ways++; a.ways > MostTried {
-			panic(failure.Of(fmt.Errorf("there are more than %s to fulfil its temporal operators together: check its parts one by one",
+			panic(failure.Wrap(fmt.Errorf("there are more than %s to fulfil its temporal operators together: check its parts one by one",
 				plural.Count(MostTried, "way"))))
 		}
 		a.pause()

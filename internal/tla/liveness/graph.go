@@ -42,7 +42,7 @@ func (g *Graph) Found(is Oracle, s []value.Value, id int32) {
 	if int(id) == len(g.whole) {
 		g.whole = append(g.whole, whole)
 		g.facts = append(g.facts, make([]uint64, g.words)...)
-		g.evaluate(is, OfState, s, nil, g.of(id))
+		g.evaluate(is, OfState, s, nil, g.factsOf(id))
 		return
 	}
 	if whole == g.whole[id] {
@@ -54,21 +54,21 @@ func (g *Graph) Found(is Oracle, s []value.Value, id int32) {
 	facts := make([]uint64, g.words)
 	g.evaluate(is, OfState, s, nil, facts)
 	for i := range g.apart {
-		if (facts[i/64]^g.of(id)[i/64])&(1<<(i%64)) != 0 {
+		if (facts[i/64]^g.factsOf(id)[i/64])&(1<<(i%64)) != 0 {
 			g.apart[i] = true
 		}
 	}
 }
 
-// of returns the facts that are true in a state, under VIEW.
-func (g *Graph) of(id int32) []uint64 { return g.facts[int(id)*g.words:][:g.words] }
+// factsOf returns the facts that are true in a state, under VIEW.
+func (g *Graph) factsOf(id int32) []uint64 { return g.facts[int(id)*g.words:][:g.words] }
 
-// Begin opens the steps from a state.
-func (g *Graph) Begin(is Oracle, s []value.Value) {
+// BeginState opens the steps from a state.
+func (g *Graph) BeginState(is Oracle, s []value.Value) {
 	g.first = append(g.first, len(g.to))
 	clear(g.toHere)
 	if g.Viewed {
-		copy(g.here, g.of(int32(len(g.first)-1)))
+		copy(g.here, g.factsOf(int32(len(g.first)-1)))
 		return
 	}
 	clear(g.here)
@@ -178,7 +178,7 @@ func (g *Graph) Unmet(id int32) []bool {
 
 // Matches reports, under VIEW, whether the step from s to next is like one from id, the state that stands for s, to another one, and notes in met which.
 func (g *Graph) Matches(holds Oracle, id int32, s, next []value.Value, to int32, met []bool) (found bool) {
-	ask, facts := g.asked(), slices.Clone(g.of(id))
+	ask, facts := g.asked(), slices.Clone(g.factsOf(id))
 	g.evaluate(holds, OfStep, s, next, facts)
 	first, last := g.steps(id)
 	for step := first; step < last; step++ {

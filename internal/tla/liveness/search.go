@@ -73,7 +73,7 @@ func NewSearch(g *Graph, a *Automaton, initial int, all []Fairness) (*Search, er
 		s.wanted.set(i)
 	}
 	for i := 0; i < len(a.states); i++ { // all states of the automaton, so that points have numbers
-		a.from(int32(i))
+		a.movesFrom(int32(i))
 	}
 	return s, nil
 }
@@ -96,7 +96,7 @@ func (s *Search) each(p point, f func(to point, met marks, step int) bool) {
 			}
 		}
 	moves:
-		for _, m := range s.from(q) {
+		for _, m := range s.movesFrom(q) {
 			for _, atom := range m.is {
 				if !s.is(step, atom) {
 					continue moves
@@ -177,7 +177,7 @@ func (s *Search) Lasso() (way []int32, by []int, back int) {
 	points := append(prefix, cycle...)
 	for i, p := range points[:len(points)-1] {
 		state, _ := s.split(p)
-		way, by = append(way, state), append(by, s.by(p, points[i+1]))
+		way, by = append(way, state), append(by, s.bestStep(p, points[i+1]))
 	}
 	if back = len(prefix); !s.Viewed {
 		way, back = s.shorten(way, back)
@@ -235,8 +235,8 @@ func (s *Search) nearest(roots []point, found map[point]bool) map[point]bool {
 	return found
 }
 
-// by is the step between two points that meets the most conditions.
-func (s *Search) by(from, to point) (step int) {
+// bestStep returns the step between two points that meets the most conditions.
+func (s *Search) bestStep(from, to point) (step int) {
 	most := -1
 	s.each(from, func(p point, m marks, i int) bool {
 		if _, h := s.strongly(i); p == to && m.count()+h.count() > most {

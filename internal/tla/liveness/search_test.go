@@ -63,7 +63,7 @@ func (w *world) graph() *Graph {
 	}
 	state := func(i int32) []value.Value { return []value.Value{value.Int(i)} }
 	for s := range int32(len(w.moves)) {
-		g.Begin(oracle, state(s))
+		g.BeginState(oracle, state(s))
 		for _, t := range w.moves[s] {
 			g.Edge(oracle, state(s), state(t), t)
 		}

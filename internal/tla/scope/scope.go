@@ -322,7 +322,7 @@ type parsed struct {
 
 // Fail ends loading with an error at a place.
 func (l *Loader) Fail(at Where, format string, args ...any) {
-	panic(failure.Of(ErrorAt(at, fmt.Sprintf(format, args...))))
+	panic(failure.Wrap(ErrorAt(at, fmt.Sprintf(format, args...))))
 }
 
 // Located does something with values. Errors of values are reported at a place.
@@ -387,7 +387,7 @@ func (l *Loader) beside(name string) *parsed {
 func (l *Loader) parse(name string, s *Source) *parsed {
 	tree, err := syntax.Parse(s.File, s.Text)
 	if err != nil {
-		panic(failure.Of(err))
+		panic(failure.Wrap(err))
 	}
 	if tree.Name != name {
 		l.Fail(Where{s, tree.Pos}, "the file of module %s holds module %s", name, tree.Name)

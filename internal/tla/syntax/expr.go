@@ -32,7 +32,7 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 		default:
 			p.conflict(t, leftOp)
 		}
-		p.take()
+		p.nextToken()
 		if row > deepest {
 			p.fail(t.pos, "there are more than %s in a row: define names for parts of this", plural.Count(deepest, "operator"))
 		}
@@ -72,7 +72,7 @@ func (p *parser) operand(left fixity, leftOp string) Expr {
 		if t.text == "-" && left.low > f.high {
 			p.fail(t.pos, "%s binds more tightly than the - behind it: put the negative number in parentheses", leftOp)
 		}
-		p.take()
+		p.nextToken()
 		op := t.text
 		if op == "-" {
 			op = "-."
@@ -91,21 +91,21 @@ func (p *parser) postfixes(e Expr, left fixity, leftOp string) Expr {
 		}
 		switch {
 		case t.text == "[":
-			p.take()
+			p.nextToken()
 			e = &Index{e.Position(), e, p.list("]")}
 		case t.text == ".":
-			p.take()
+			p.nextToken()
 			f := p.peek()
 			if f.kind != ident && f.kind != keyword {
 				p.unexpected("after a dot: the name of a field is")
 			}
-			p.take()
+			p.nextToken()
 			e = &Field{e.Position(), e, f.text}
 		case postfix[t.text] != fixity{}:
 			if left.prefix && left.high >= postfix[t.text].low {
 				p.conflict(t, leftOp)
 			}
-			p.take()
+			p.nextToken()
 			e = &Apply{Pos: e.Position(), Name: t.text, Args: []Expr{e}}
 		default:
 			return e
@@ -133,10 +133,10 @@ func (p *parser) primary() Expr {
 	t := p.peek()
 	switch t.kind {
 	case number:
-		p.take()
+		p.nextToken()
 		return &Number{t.pos, t.text}
 	case text:
-		p.take()
+		p.nextToken()
 		return &String{t.pos, t.text}
 	case ident:
 		return p.applied()
@@ -155,21 +155,21 @@ func (p *parser) primary() Expr {
 
 // applied is a name with its arguments, and with what is before it: instances on the way to it, or the definition that it selects a part of.
 func (p *parser) applied() Expr {
-	t := p.take()
+	t := p.nextToken()
 	a := &Apply{Pos: t.pos, Name: t.text}
 	for {
 		if p.is("(") {
-			p.take()
+			p.nextToken()
 			a.Args = p.arguments()
 		}
 		if params, ok := a.names(); ok && p.is("::") {
-			p.take()
+			p.nextToken()
 			return &Paren{Pos: t.pos, Inner: p.expr(), Label: a.Name, Params: params}
 		}
 		if !p.is("!") {
 			return a
 		}
-		p.take()
+		p.nextToken()
 		if p.accept(":") { // Op!: is what Op stands for
 			continue
 		}
@@ -195,7 +195,7 @@ func (p *parser) selector() string {
 	if p.is("(") { // the arguments follow
 		return "("
 	}
-	n := p.take()
+	n := p.nextToken()
 	switch _, prefixed := prefix[n.text]; {
 	case n.kind != symbol, p.facts, n.is("<<", ">>", "@"), prefixed:
 	case infix[n.text] == fixity{} && postfix[n.text] == fixity{}:
@@ -223,11 +223,11 @@ func (p *parser) argument() Expr {
 		_, pre := prefix[t.text]
 		_, post := postfix[t.text]
 		if next := p.raw(1); (in || pre || post) && next.is(",", ")", "]") {
-			p.take()
+			p.nextToken()
 			return &Apply{Pos: t.pos, Name: t.text}
 		} else if in && !pre && p.bullet(t) == 0 {
 			// INSTANCE M WITH + <- \oplus ends where no comma follows.
-			p.take()
+			p.nextToken()
 			return &Apply{Pos: t.pos, Name: t.text}
 		}
 	}
@@ -243,7 +243,7 @@ func (p *parser) bullet(t token) int {
 }
 
 func (p *parser) worded() Expr {
-	t := p.take()
+	t := p.nextToken()
 	switch t.text {
 	case "IF":
 		e := &If{Pos: t.pos, Cond: p.expr()}
@@ -275,7 +275,7 @@ func (p *parser) worded() Expr {
 			}
 			e.Units = append(e.Units, p.definition(false)...)
 		}
-		p.take()
+		p.nextToken()
 		e.Body = p.expr()
 		return e
 	case "CHOOSE":
@@ -306,7 +306,7 @@ func (p *parser) marked() Expr {
 	case `/\`, `\/`:
 		return p.junction()
 	case "(":
-		p.take()
+		p.nextToken()
 		e := p.expr()
 		p.expect(")", "after (")
 		return parenthesised(e)
@@ -315,7 +315,7 @@ func (p *parser) marked() Expr {
 	case "[":
 		return p.bracket()
 	case "<<":
-		p.take()
+		p.nextToken()
 		items := p.tuple()
 		if p.accept(">>_") {
 			if len(items) != 1 {
@@ -326,19 +326,19 @@ func (p *parser) marked() Expr {
 		p.expect(">>", "after <<")
 		return &Tuple{t.pos, items}
 	case `\A`, `\E`:
-		p.take()
+		p.nextToken()
 		e := &Quantified{Pos: t.pos, Kind: t.text, Bounds: p.bounds(false)}
 		p.expect(":", "after what is quantified")
 		e.Body = p.expr()
 		return e
 	case `\AA`, `\EE`:
-		p.take()
+		p.nextToken()
 		e := &Quantified{Pos: t.pos, Kind: t.text, Bounds: []Bound{{Names: p.names("a variable")}}}
 		p.expect(":", "after what is quantified")
 		e.Body = p.expr()
 		return e
 	case "@":
-		p.take()
+		p.nextToken()
 		return &At{t.pos}
 	}
 	_, between := infix[t.text]
@@ -401,7 +401,7 @@ func (p *parser) subscript(arguments bool) Expr {
 		}
 		return e
 	}
-	p.take()
+	p.nextToken()
 	a := &Apply{Pos: t.pos, Name: t.text}
 	for p.accept("!") {
 		a.Path = append(a.Path, Step{Name: Name{t.pos, a.Name}})
@@ -415,13 +415,13 @@ func (p *parser) postfixOnce(e Expr) Expr {
 	if p.accept(".") {
 		return &Field{e.Position(), e, p.name("a field").Text}
 	}
-	p.take()
+	p.nextToken()
 	return &Index{e.Position(), e, p.list("]")}
 }
 
 // set is {a, b}, {x \in S : P} or {e : x \in S}.
 func (p *parser) set() Expr {
-	t := p.take()
+	t := p.nextToken()
 	if p.accept("}") {
 		return &SetEnum{Pos: t.pos}
 	}
@@ -497,7 +497,7 @@ func (p *parser) bound(must bool) Bound {
 
 // bracket parses an operand that starts with [.
 func (p *parser) bracket() Expr {
-	t := p.take()
+	t := p.nextToken()
 	if n := p.peek(); n.kind == ident || n.kind == keyword {
 		switch {
 		case p.raw(1).is("|->"):
@@ -550,7 +550,7 @@ func (p *parser) boundsFrom(first Expr) ([]Bound, bool) {
 		if !ok || len(a.Path)+len(a.Args) > 0 {
 			return nil, false
 		}
-		p.take()
+		p.nextToken()
 		list := p.bounds(true)
 		if list[0].Pattern {
 			return nil, false
@@ -564,7 +564,7 @@ func (p *parser) boundsFrom(first Expr) ([]Bound, bool) {
 func (p *parser) fields(mark string) []FieldValue {
 	var list []FieldValue
 	for {
-		t := p.take()
+		t := p.nextToken()
 		if t.kind != ident && t.kind != keyword {
 			p.fail(t.pos, "the name of a field is expected, not %s", t)
 		}
@@ -585,7 +585,7 @@ func (p *parser) update() Update {
 		case p.accept("["):
 			u.Places = append(u.Places, p.list("]"))
 		case p.accept("."):
-			f := p.take()
+			f := p.nextToken()
 			u.Places = append(u.Places, []Expr{&String{f.pos, f.text}})
 		default:
 			if len(u.Places) == 0 {

@@ -203,14 +203,14 @@ func (l *lexer) pos() Pos {
 	return Pos{l.line + 1, l.seen.column + 1}
 }
 
-// rest is the rest of the line.
-func (l *lexer) rest() string { return l.lines[l.line][l.byteAt:] }
+// restOfLine returns the unread part of the line.
+func (l *lexer) restOfLine() string { return l.lines[l.line][l.byteAt:] }
 
 // space moves over white space and comments, and reports whether there was any.
 func (l *lexer) space() (bool, error) {
 	moved := false
 	for l.line < len(l.lines) {
-		rest := l.rest()
+		rest := l.restOfLine()
 		r, size := utf8.DecodeRuneInString(rest)
 		switch {
 		case rest == "" || strings.HasPrefix(rest, `\*`):
@@ -233,7 +233,7 @@ func (l *lexer) space() (bool, error) {
 func (l *lexer) comment() error {
 	start, depth := l.pos(), 0
 	for l.line < len(l.lines) {
-		rest := l.rest()
+		rest := l.restOfLine()
 		switch {
 		case rest == "":
 			l.line, l.byteAt = l.line+1, 0
@@ -290,7 +290,7 @@ func (l *lexer) scan() (token, error) {
 	if l.line >= len(l.lines) {
 		return t, nil
 	}
-	rest := l.rest()
+	rest := l.restOfLine()
 	take := func(k kind, n int) (token, error) {
 		t.kind, t.text = k, rest[:n]
 		l.byteAt += n
@@ -357,7 +357,7 @@ func (l *lexer) scan() (token, error) {
 	if s, ok := same[rest[:size]]; ok {
 		t.kind, t.text = symbol, s
 		l.byteAt += size
-		if s == ">>" && strings.HasPrefix(l.rest(), "_") {
+		if s == ">>" && strings.HasPrefix(l.restOfLine(), "_") {
 			t.text = ">>_"
 			l.byteAt++
 		}
@@ -367,7 +367,7 @@ func (l *lexer) scan() (token, error) {
 }
 
 func (l *lexer) quoted(t token) (token, error) {
-	rest := l.rest()
+	rest := l.restOfLine()
 	var s strings.Builder
 	for i := 1; i < len(rest); i++ {
 		switch c := rest[i]; {

@@ -8,34 +8,41 @@ type fixity struct {
 	left, prefix bool
 }
 
-func at(n int) fixity              { return fixity{low: n, high: n} }
+func fixedAt(n int) fixity         { return fixity{low: n, high: n} }
 func leftAt(n int) fixity          { return fixity{low: n, high: n, left: true} }
 func between(low, high int) fixity { return fixity{low: low, high: high} }
 func leftIn(low, high int) fixity  { return fixity{low: low, high: high, left: true} }
 
 var infix = map[string]fixity{
-	"=>": at(1), "<=>": at(2), "-+->": at(2), "~>": at(2), `/\`: leftAt(3), `\/`: leftAt(3),
-	"#": at(5), "-|": at(5), "::=": at(5), ":=": at(5), "<": at(5), "=": at(5), "=|": at(5), ">": at(5), `\approx`: at(5), `\asymp`: at(5),
-	`\cong`: at(5), `\doteq`: at(5), `\geq`: at(5), `\gg`: at(5), `\in`: at(5), `\notin`: at(5), `\leq`: at(5), `\ll`: at(5),
-	`\prec`: at(5), `\preceq`: at(5), `\propto`: at(5), `\sim`: at(5), `\simeq`: at(5), `\sqsubset`: at(5), `\sqsubseteq`: at(5),
-	`\sqsupset`: at(5), `\sqsupseteq`: at(5), `\subset`: at(5), `\subseteq`: at(5), `\succ`: at(5), `\succeq`: at(5), `\supset`: at(5),
-	`\supseteq`: at(5), "|-": at(5), "|=": at(5), `\cdot`: leftIn(5, 14),
-	"@@": leftAt(6), ":>": at(7), "<:": at(7), `\`: at(8), `\cap`: leftAt(8), `\cup`: leftAt(8), "..": at(9), "...": at(9),
+	"=>": fixedAt(1), "<=>": fixedAt(2), "-+->": fixedAt(2), "~>": fixedAt(2), `/\`: leftAt(3), `\/`: leftAt(3),
+	"#": fixedAt(5), "-|": fixedAt(5), "::=": fixedAt(5), ":=": fixedAt(5), "<": fixedAt(5),
+	"=": fixedAt(5), "=|": fixedAt(5), ">": fixedAt(5), `\approx`: fixedAt(5), `\asymp`: fixedAt(5),
+	`\cong`: fixedAt(5), `\doteq`: fixedAt(5), `\geq`: fixedAt(5), `\gg`: fixedAt(5),
+	`\in`: fixedAt(5), `\notin`: fixedAt(5), `\leq`: fixedAt(5), `\ll`: fixedAt(5),
+	`\prec`: fixedAt(5), `\preceq`: fixedAt(5), `\propto`: fixedAt(5), `\sim`: fixedAt(5),
+	`\simeq`: fixedAt(5), `\sqsubset`: fixedAt(5), `\sqsubseteq`: fixedAt(5),
+	`\sqsupset`: fixedAt(5), `\sqsupseteq`: fixedAt(5), `\subset`: fixedAt(5), `\subseteq`: fixedAt(5),
+	`\succ`: fixedAt(5), `\succeq`: fixedAt(5), `\supset`: fixedAt(5),
+	`\supseteq`: fixedAt(5), "|-": fixedAt(5), "|=": fixedAt(5), `\cdot`: leftIn(5, 14),
+	"@@": leftAt(6), ":>": fixedAt(7), "<:": fixedAt(7), `\`: fixedAt(8),
+	`\cap`: leftAt(8), `\cup`: leftAt(8), "..": fixedAt(9), "...": fixedAt(9),
 	"!!": between(9, 13), "##": leftIn(9, 13), "$": leftIn(9, 13), "$$": leftIn(9, 13), "??": leftIn(9, 13), `\sqcap`: leftIn(9, 13),
 	`\sqcup`: leftIn(9, 13), `\uplus`: leftIn(9, 13), `\wr`: between(9, 14),
 	"+": leftAt(10), "++": leftAt(10), `\oplus`: leftAt(10), "%": between(10, 11), "%%": leftIn(10, 11), "|": leftIn(10, 11), "||": leftIn(10, 11),
 	`\X`: between(10, 13), "-": leftAt(11), "--": leftAt(11), `\ominus`: leftAt(11),
-	"&": leftAt(13), "&&": leftAt(13), `\odot`: leftAt(13), `\oslash`: at(13), `\otimes`: leftAt(13), "*": leftAt(13), "**": leftAt(13),
-	"/": at(13), "//": at(13), `\bigcirc`: leftAt(13), `\bullet`: leftAt(13), `\div`: at(13), `\o`: leftAt(13), `\star`: leftAt(13),
-	"^": at(14), "^^": at(14),
+	"&": leftAt(13), "&&": leftAt(13), `\odot`: leftAt(13), `\oslash`: fixedAt(13),
+	`\otimes`: leftAt(13), "*": leftAt(13), "**": leftAt(13),
+	"/": fixedAt(13), "//": fixedAt(13), `\bigcirc`: leftAt(13), `\bullet`: leftAt(13),
+	`\div`: fixedAt(13), `\o`: leftAt(13), `\star`: leftAt(13),
+	"^": fixedAt(14), "^^": fixedAt(14),
 }
 
 var prefix = map[string]fixity{
-	"ENABLED": between(4, 15), "UNCHANGED": between(4, 15), "[]": between(4, 15), "<>": between(4, 15), "~": at(4),
-	"SUBSET": between(10, 13), "UNION": between(10, 13), "DOMAIN": between(10, 13), "-": at(12), "-.": at(12),
+	"ENABLED": between(4, 15), "UNCHANGED": between(4, 15), "[]": between(4, 15), "<>": between(4, 15), "~": fixedAt(4),
+	"SUBSET": between(10, 13), "UNION": between(10, 13), "DOMAIN": between(10, 13), "-": fixedAt(12), "-.": fixedAt(12),
 }
 
-var postfix = map[string]fixity{"'": at(15), "^+": at(15), "^*": at(15), "^#": at(15)}
+var postfix = map[string]fixity{"'": fixedAt(15), "^+": fixedAt(15), "^*": fixedAt(15), "^#": fixedAt(15)}
 
 // same maps the other ways to write an operator or a mark to the one that is used here.
 var same = map[string]string{

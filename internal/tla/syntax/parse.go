@@ -115,7 +115,7 @@ func (p *parser) peek() token {
 // raw is the next token, wherever it is.
 func (p *parser) raw(ahead int) token { return p.tokens[min(p.at+ahead, len(p.tokens)-1)] }
 
-func (p *parser) take() token {
+func (p *parser) nextToken() token {
 	t := p.peek()
 	if t.kind == end {
 		p.unexpected("here")
@@ -150,14 +150,14 @@ func (p *parser) expect(s, where string) token {
 		t := p.tokens[p.at]
 		p.fail(t.pos, "%s is expected %s, not %s", s, where, t)
 	}
-	return p.take()
+	return p.nextToken()
 }
 
 func (p *parser) name(what string) Name {
 	if t := p.peek(); t.kind != ident {
 		p.fail(t.pos, "%s is expected, not %s", what, p.tokens[p.at])
 	}
-	t := p.take()
+	t := p.nextToken()
 	return Name{t.pos, t.text}
 }
 
@@ -173,21 +173,21 @@ func separated[T any](p *parser, what string, read func(what string) T) []T {
 func (p *parser) names(what string) []Name { return separated(p, what, p.name) }
 
 func (p *parser) module() *Module {
-	m := &Module{Pos: p.take().pos} // ----
+	m := &Module{Pos: p.nextToken().pos} // ----
 	defer p.deeper(m.Pos)()
 	p.expect("MODULE", "after ----")
 	m.Name = p.name("the name of the module").Text
 	if p.peek().kind != rule {
 		p.unexpected("after the name of the module: ---- is")
 	}
-	p.take()
+	p.nextToken()
 	if p.accept("EXTENDS") {
 		m.Extends = p.names("the name of a module")
 	}
 	for p.peek().kind != closing {
 		m.Units = append(m.Units, p.units()...)
 	}
-	p.take()
+	p.nextToken()
 	return m
 }
 
@@ -198,19 +198,19 @@ func (p *parser) units() []Unit {
 	case t.kind == rule && p.raw(1).is("MODULE"):
 		return []Unit{p.module()}
 	case t.kind == rule:
-		p.take()
+		p.nextToken()
 		return nil
 	case t.is("CONSTANT", "CONSTANTS"):
-		p.take()
+		p.nextToken()
 		return []Unit{Constants{p.params("a constant")}}
 	case t.is("VARIABLE", "VARIABLES"):
-		p.take()
+		p.nextToken()
 		return []Unit{Variables{p.names("a variable")}}
 	case t.is("ASSUME", "ASSUMPTION", "AXIOM"):
-		p.take()
+		p.nextToken()
 		return []Unit{Assumption{p.named(t.pos), p.expr(), t.is("AXIOM")}}
 	case t.is("THEOREM", "LEMMA", "PROPOSITION", "COROLLARY"):
-		p.take()
+		p.nextToken()
 		th := Theorem{Name: p.named(t.pos)}
 		if p.is("ASSUME") {
 			p.sequent()
@@ -220,7 +220,7 @@ func (p *parser) units() []Unit {
 		p.proof()
 		return []Unit{th}
 	case t.is("USE", "HIDE"):
-		p.take()
+		p.nextToken()
 		p.usable()
 		return nil
 	}
@@ -231,7 +231,7 @@ func (p *parser) units() []Unit {
 func (p *parser) named(at Pos) Name {
 	if p.peek().kind == ident && p.raw(1).is("==") {
 		n := p.name("")
-		p.take()
+		p.nextToken()
 		return n
 	}
 	return Name{Pos: at}
@@ -242,7 +242,7 @@ func (p *parser) definition(module bool) []Unit {
 	local := module && p.accept("LOCAL")
 	switch t := p.peek(); {
 	case t.is("RECURSIVE"):
-		p.take()
+		p.nextToken()
 		return []Unit{Recursive{p.params("an operator")}}
 	case t.is("INSTANCE") && module:
 		return []Unit{p.instance(Name{Pos: t.pos}, nil, local)}
@@ -262,7 +262,7 @@ func (p *parser) definition(module bool) []Unit {
 func (p *parser) head() (Name, []Param, []Bound) {
 	t := p.peek()
 	if _, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {
-		p.take()
+		p.nextToken()
 		return Name{t.pos, t.text}, []Param{{Name: p.name("a parameter")}}, nil
 	}
 	if t.kind != ident {
@@ -280,10 +280,10 @@ func (p *parser) head() (Name, []Param, []Bound) {
 		p.expect("]", "after the function's arguments")
 		return name, nil, bounds
 	case binary && next.kind == symbol:
-		p.take()
+		p.nextToken()
 		return Name{next.pos, next.text}, []Param{{Name: name}, {Name: p.name("a parameter")}}, nil
 	case next.kind == symbol && postfix[next.text] != fixity{}:
-		p.take()
+		p.nextToken()
 		return Name{next.pos, next.text}, []Param{{Name: name}}, nil
 	}
 	return name, nil, nil
@@ -294,7 +294,7 @@ func (p *parser) params(what string) []Param { return separated(p, what, p.param
 
 func (p *parser) param(what string) Param {
 	if p.accept("_") {
-		t := p.take()
+		t := p.nextToken()
 		if _, ok := infix[t.text]; ok && p.accept("_") {
 			return Param{Name{t.pos, t.text}, 2}
 		}
@@ -302,14 +302,14 @@ func (p *parser) param(what string) Param {
 	}
 	if t := p.peek(); t.kind == symbol || t.kind == keyword {
 		if _, ok := prefix[t.text]; ok {
-			p.take()
+			p.nextToken()
 			p.expect("_", "after a prefix operator")
 			return Param{Name{t.pos, t.text}, 1}
 		}
 	}
 	param := Param{Name: p.name(what)}
 	if p.is("(") && p.raw(1).is("_") {
-		p.take()
+		p.nextToken()
 		for {
 			p.expect("_", "in an operator's parameters")
 			param.Arity++
@@ -323,7 +323,7 @@ func (p *parser) param(what string) Param {
 }
 
 func (p *parser) instance(name Name, params []Param, local bool) *Instance {
-	p.take() // INSTANCE
+	p.nextToken() // INSTANCE
 	in := &Instance{Name: name, Params: params, Local: local, Module: p.name("the name of a module")}
 	if !p.accept("WITH") {
 		return in
@@ -333,7 +333,7 @@ func (p *parser) instance(name Name, params []Param, local bool) *Instance {
 		if t := p.peek(); t.kind == ident {
 			s.Name = p.name("")
 		} else {
-			s.Name = Name{t.pos, p.take().text}
+			s.Name = Name{t.pos, p.nextToken().text}
 		}
 		p.expect("<-", "in a substitution")
 		s.Value = p.argument()

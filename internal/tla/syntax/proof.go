@@ -4,7 +4,7 @@ package syntax
 
 // sequent is ASSUME ... PROVE ...
 func (p *parser) sequent() {
-	defer p.deeper(p.take().pos)() // ASSUME
+	defer p.deeper(p.nextToken().pos)() // ASSUME
 	for {
 		p.assumed()
 		if !p.accept(",") {
@@ -24,7 +24,7 @@ func (p *parser) assumed() {
 		p.sequent()
 	case p.accept("NEW"), p.is("CONSTANT", "VARIABLE", "STATE", "ACTION", "TEMPORAL"):
 		if p.is("CONSTANT", "VARIABLE", "STATE", "ACTION", "TEMPORAL") {
-			p.take()
+			p.nextToken()
 		}
 		p.param("a name")
 		if p.accept(`\in`) {
@@ -87,9 +87,9 @@ func (p *parser) usable() {
 		if p.accept("MODULE") {
 			p.name("the name of a module")
 		} else {
-			p.take()
+			p.nextToken()
 			for p.accept("!") {
-				p.take()
+				p.nextToken()
 			}
 		}
 		if !p.accept(",") {

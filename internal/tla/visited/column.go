@@ -28,8 +28,8 @@ func (c *Column[T]) width() int {
 	return 4
 }
 
-// At is the number at a place.
-func (c *Column[T]) At(i int) (T, error) {
+// NumberAt returns the number at a place.
+func (c *Column[T]) NumberAt(i int) (T, error) {
 	if i >= c.before {
 		return c.tail[i-c.before], nil
 	}

@@ -76,7 +76,7 @@ func TestQueueOnDisk(t *testing.T) {
 			q.Spill(taken)
 			spilled = max(spilled, disk.Bytes())
 		}
-		got := q.Take(taken)
+		got := q.TakeState(taken)
 		if q.Err() != nil {
 			t.Fatal(q.Err())
 		}

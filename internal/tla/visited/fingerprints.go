@@ -38,7 +38,7 @@ func (f *Fingerprints) Len() int { return f.keys.Len() }
 func (f *Fingerprints) Spilled() bool { return f.runs != nil }
 
 // Key is the fingerprint with a number.
-func (f *Fingerprints) Key(id int32) (uint64, error) { return f.keys.At(int(id)) }
+func (f *Fingerprints) Key(id int32) (uint64, error) { return f.keys.NumberAt(int(id)) }
 
 // place is where a fingerprint is in the table, or would.
 func (f *Fingerprints) place(key uint64) uint64 {

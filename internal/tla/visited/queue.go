@@ -63,8 +63,8 @@ func (q *Queue) Put(s []value.Value) {
 	q.count++
 }
 
-// Take gives the state with a number. They are taken in their order, each once.
-func (q *Queue) Take(number int) []value.Value {
+// TakeState returns the state with a number. Callers take the states in order, each once.
+func (q *Queue) TakeState(number int) []value.Value {
 	k := number/inBlock - q.gone
 	if q.places != nil && q.places[k].in != nil {
 		q.read(k)

@@ -55,7 +55,7 @@ func TestQueue(t *testing.T) {
 				put++
 				continue
 			}
-			for i, v := range q.Take(taken) {
+			for i, v := range q.TakeState(taken) {
 				if v != value.Value(value.Int(taken*width+i)) {
 					t.Fatalf("state %d has %v in place %d", taken, v, i)
 				}

@@ -53,7 +53,7 @@ func ReadAttributes(c *cursor.Cursor, size ASSize) *Attributes {
 	var path4 Path
 	var aggregator4 *Aggregator
 	for c.Left() > 0 {
-		start := c.At()
+		start := c.Offset()
 		flag, kind := c.Uint8("flags of an attribute"), c.Uint8("type of an attribute")
 		n := 0
 		if flag&flagExtended != 0 {
@@ -98,7 +98,7 @@ func ReadAttributes(c *cursor.Cursor, size ASSize) *Attributes {
 			a.Others = append(a.Others, Raw{flag & flags, kind, append([]byte(nil), value.Bytes(value.Left(), "an attribute")...)})
 		}
 		if value.Left() > 0 {
-			value.Fail(value.At(), "attribute %d is %s too long", kind, plural.Count(value.Left(), "byte"))
+			value.Fail(value.Offset(), "attribute %d is %s too long", kind, plural.Count(value.Left(), "byte"))
 		}
 	}
 	slices.SortFunc(a.Others, func(x, y Raw) int { return cmp.Compare(x.Type, y.Type) })
@@ -155,7 +155,7 @@ func widen(a *Attributes, path4 Path, aggregator4 *Aggregator) {
 func readPath(c *cursor.Cursor, size ASSize) Path {
 	var p Path
 	for c.Left() > 0 {
-		start := c.At()
+		start := c.Offset()
 		kind, n := c.Uint8("type of a segment"), int(c.Uint8("length of a segment"))
 		if kind != segmentSet && kind != segmentSequence {
 			c.Fail(start, "segment of an AS path has type %d", kind)

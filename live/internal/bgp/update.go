@@ -34,11 +34,11 @@ var ErrOther = errors.New("the message is no UPDATE")
 
 // ReadMessage reads a message with its header: an UPDATE, or the bytes of another message.
 func ReadMessage(c *cursor.Cursor, size ASSize) (u *Update, other []byte) {
-	start, whole := c.At(), *c
+	start, whole := c.Offset(), *c
 	if m := c.Bytes(len(marker), "the marker of a message"); m != nil && !bytes.Equal(m, marker) {
 		c.Fail(start, "the marker of a message is not all ones")
 	}
-	at := c.At()
+	at := c.Offset()
 	n := int(c.Uint16("the length of a message"))
 	if n < HeaderSize || n > MessageSize {
 		c.Fail(at, "a message has a length of %d, not %d to %d", n, HeaderSize, MessageSize)
@@ -58,7 +58,7 @@ func readUpdate(c *cursor.Cursor, size ASSize) *Update {
 		u.Withdrawn = append(u.Withdrawn, ReadPrefix(withdrawn))
 	}
 	n := int(c.Uint16("the length of path attributes"))
-	at := c.At()
+	at := c.Offset()
 	if attributes := c.Part(n, "path attributes"); n > 0 {
 		u.Attributes = ReadAttributes(attributes, size)
 	}
@@ -73,7 +73,7 @@ func readUpdate(c *cursor.Cursor, size ASSize) *Update {
 
 // ReadPrefix reads a prefix of IPv4: a length in bits, and as many bytes as it needs. Bits beyond the length are dropped.
 func ReadPrefix(c *cursor.Cursor) netip.Prefix {
-	at := c.At()
+	at := c.Offset()
 	bits := int(c.Uint8("the length of a prefix"))
 	if bits > 32 {
 		c.Fail(at, "a prefix of IPv4 has a length of %d", bits)
@@ -147,7 +147,7 @@ func ParseMessage(b []byte, size ASSize) (*Update, error) {
 	c := cursor.New(b, 0)
 	u, _ := ReadMessage(c, size)
 	if c.Left() > 0 {
-		c.Fail(c.At(), "%s follow the message", plural.Count(c.Left(), "byte"))
+		c.Fail(c.Offset(), "%s follow the message", plural.Count(c.Left(), "byte"))
 	}
 	if err := c.Err(); err != nil {
 		return nil, err

@@ -40,8 +40,8 @@ type Neighbour struct {
 	routes   map[netip.Prefix]bool // that were announced and not withdrawn
 }
 
-// From is the neighbour's end of the session.
-func (n *Neighbour) From() netip.AddrPort { return n.conn.LocalAddr().(*net.TCPAddr).AddrPort() }
+// LocalAddr returns the address of the neighbour's end of the session.
+func (n *Neighbour) LocalAddr() netip.AddrPort { return n.conn.LocalAddr().(*net.TCPAddr).AddrPort() }
 
 // Send sends messages to BIRD itself, and returns when the kernel has them for BIRD.
 func (n *Neighbour) Send(t testing.TB, messages []byte) {
@@ -232,11 +232,11 @@ func (n *Neighbour) read() {
 		if err != nil {
 			return
 		}
-		n.take(message)
+		n.handleMessage(message)
 	}
 }
 
-func (n *Neighbour) take(message []byte) {
+func (n *Neighbour) handleMessage(message []byte) {
 	if message[18] == typeKeepalive {
 		return
 	}

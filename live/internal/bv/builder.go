@@ -29,8 +29,8 @@ func (b *Builder) Reset() {
 	b.resets++
 }
 
-// at is the node of an identity.
-func (b *Builder) at(id uint32) *Expr { return &b.slabs[(id-1)/slabNodes][(id-1)%slabNodes] }
+// nodeAt returns the node with an identity.
+func (b *Builder) nodeAt(id uint32) *Expr { return &b.slabs[(id-1)/slabNodes][(id-1)%slabNodes] }
 
 func id(e *Expr) uint64 {
 	if e == nil {
@@ -72,7 +72,7 @@ func (b *Builder) intern(e Expr) *Expr {
 			e.size = min(e.size+x.size, sizeMax)
 		}
 	}
-	n := b.at(e.id)
+	n := b.nodeAt(e.id)
 	*n = e
 	b.table[i] = n
 	return n
@@ -82,7 +82,7 @@ func (b *Builder) grow() {
 	b.table = make([]*Expr, max(256, 2*len(b.table)))
 	slots := uint64(len(b.table) - 1)
 	for id := uint32(1); id <= b.count; id++ {
-		n := b.at(id)
+		n := b.nodeAt(id)
 		i := n.hash() & slots
 		for b.table[i] != nil {
 			i = (i + 1) & slots

@@ -98,7 +98,7 @@ func signQuotient(x uint64, w uint8) uint64 {
 // nodes of the graph, however long the term is.
 func Eval(e *Expr, inputs []uint64) uint64 {
 	var ev evaluator
-	ev.begin(inputs)
+	ev.beginRound(inputs)
 	return ev.value(e)
 }
 
@@ -114,7 +114,7 @@ type evaluator struct {
 	walk   []*Expr
 }
 
-func (ev *evaluator) begin(inputs []uint64) {
+func (ev *evaluator) beginRound(inputs []uint64) {
 	ev.inputs = inputs
 	if ev.round++; ev.round == 0 {
 		clear(ev.stamps)

@@ -39,7 +39,7 @@ func (s *Solver) repair(rest []*Expr) bool {
 	}
 	r.trials = min(repairTrials, repairNodes/max(nodes, 1))
 	for round := 0; round < repairRounds && r.trials > 0; round++ {
-		r.now.begin(s.model)
+		r.now.beginRound(s.model)
 		r.broken = nil
 		for _, e := range rest {
 			if r.now.value(e) == 0 {
@@ -71,7 +71,7 @@ func (r *repairer) try(field uint64, d domain) bool {
 	old := r.s.model[field]
 	if v, found := d.nearest(old); found == Sat && v != old {
 		r.s.model[field] = v
-		r.trial.begin(r.s.model)
+		r.trial.beginRound(r.s.model)
 		if r.trial.value(r.broken) != 0 {
 			failed := 0
 			for _, e := range r.rest {

@@ -73,7 +73,7 @@ func (s *Solver) Solve(seed []uint64, constraints []*Expr, budget int) ([]uint64
 	if len(seed) != len(s.widths) {
 		panic(fmt.Sprintf("bv: a seed of %d inputs for a solver of %d", len(seed), len(s.widths)))
 	}
-	s.begin(seed)
+	s.beginQuery(seed)
 	atoms, possible := s.atoms(constraints)
 	if !possible {
 		s.Answers.Domain++
@@ -113,8 +113,8 @@ func (s *Solver) Solve(seed []uint64, constraints []*Expr, budget int) ([]uint64
 	return s.nearer(atoms), Sat
 }
 
-// begin forgets what belongs to expressions that are gone, and gates when there are many.
-func (s *Solver) begin(seed []uint64) {
+// beginQuery prepares a query. It forgets data about expressions that are gone, and gates when there are many.
+func (s *Solver) beginQuery(seed []uint64) {
 	stale := s.resets != s.builder.resets
 	if s.blaster != nil && s.first == 0 {
 		s.first = len(s.blaster.vars)
@@ -165,7 +165,7 @@ func (s *Solver) atoms(constraints []*Expr) (atoms []*Expr, possible bool) {
 
 // holds reports whether inputs satisfy constraints.
 func (s *Solver) holds(inputs []uint64, constraints []*Expr) bool {
-	s.eval.begin(inputs)
+	s.eval.beginRound(inputs)
 	for _, e := range constraints {
 		if s.eval.value(e) == 0 {
 			return false

@@ -33,7 +33,7 @@ func every(widths []uint8, f func(inputs []uint64) bool) bool {
 func possible(widths []uint8, constraints []*Expr) bool {
 	var ev evaluator
 	return !every(widths, func(in []uint64) bool {
-		ev.begin(in)
+		ev.beginRound(in)
 		for _, e := range constraints {
 			if ev.value(e) == 0 {
 				return true

@@ -26,8 +26,8 @@ func errno(n uint32) error { return unix.Errno(n) }
 // taking is held while a checkpoint is made.
 var taking sync.Mutex
 
-// Take makes a checkpoint of this process. It takes inputs when it is ready.
-func Take(p *Plan) (*Checkpoint, error) {
+// Capture makes a checkpoint of this process. It takes inputs when it is ready.
+func Capture(p *Plan) (*Checkpoint, error) {
 	taking.Lock()
 	defer taking.Unlock()
 	requestsRead, requests, err := os.Pipe()

@@ -68,7 +68,7 @@ func (a *app) ownDomain(file string) (*ownDomain, error) {
 	d := &ownDomain{conf: f, self: federation.Identity{Name: f.Name, Key: key}}
 	for _, p := range f.Peers {
 		d.peers = append(d.peers, &federation.Peer{Name: p.Name, Key: p.Key, Address: p.Address, Neighbour: p.Session.IsValid(),
-			Prefixes: prefixset.Of(p.Prefixes...),
+			Prefixes: prefixset.FromRanges(p.Prefixes...),
 			Budget:   federation.Budget{Total: p.Queries, PerMinute: p.QueriesPerMinute}})
 	}
 	return d, nil

@@ -45,7 +45,7 @@ func (b *bird) update(t testing.TB, prefix string) []byte {
 // announce delivers an announcement to a copy, and asks the copy for its route.
 func (b *bird) announce(t testing.TB, c *Checkpoint, prefix string) (o *Outcome, sent bool, shown string) {
 	t.Helper()
-	from, err := FD(c.Files(), b.from.From().String())
+	from, err := FD(c.Files(), b.from.LocalAddr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (b *bird) announce(t testing.TB, c *Checkpoint, prefix string) (o *Outcome,
 	announced := append([]byte{byte(p.Bits())}, p.Addr().AsSlice()[:(p.Bits()+7)/8]...)
 	for _, m := range o.Outputs {
 		switch {
-		case m.To == b.to.From().String():
+		case m.To == b.to.LocalAddr().String():
 			sent = sent || bytes.HasSuffix(m.Data, announced)
 		case strings.HasPrefix(m.To, "client of unix:"):
 			shown += string(m.Data)
@@ -80,7 +80,7 @@ func (b *bird) announce(t testing.TB, c *Checkpoint, prefix string) (o *Outcome,
 func TestBIRD(t *testing.T) {
 	b := startBIRD(t, 1000)
 	before := b.Table(t)
-	c, err := b.Take()
+	c, err := b.TakeCheckpoint()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func BenchmarkBIRD(b *testing.B) {
 	d := startBIRD(b, fullTable)
 	var pauses []time.Duration
 	for range 20 {
-		c, err := d.Take()
+		c, err := d.TakeCheckpoint()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func BenchmarkBIRD(b *testing.B) {
 		c.Close()
 	}
 	slices.Sort(pauses)
-	c, err := d.Take()
+	c, err := d.TakeCheckpoint()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -586,11 +586,11 @@ func (e *explorer) read(r *unix.PtraceRegs) (int64, verdict) {
 			f.messages = f.messages[1:]
 		}
 	}
-	return n, e.from(f, r)
+	return n, e.writeSender(f, r)
 }
 
-// from writes the address of a sender, if it is asked for, and that there are no other things with a message.
-func (e *explorer) from(f *file, r *unix.PtraceRegs) verdict {
+// writeSender writes the address of a sender if the call wants it, and that the message has no ancillary data.
+func (e *explorer) writeSender(f *file, r *unix.PtraceRegs) verdict {
 	switch r.Orig_rax {
 	case unix.SYS_RECVFROM:
 		if r.R8 != 0 {

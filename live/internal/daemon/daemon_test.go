@@ -116,9 +116,9 @@ func (l *live) report() (sum, ticks, alarms, faults, childless, shared, pid int)
 	return
 }
 
-func (l *live) take() *Checkpoint {
+func (l *live) takeCheckpoint() *Checkpoint {
 	l.t.Helper()
-	c, err := l.daemon.Take()
+	c, err := l.daemon.TakeCheckpoint()
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestDeliver(t *testing.T) {
 	for _, how := range []string{"poll", "ppoll", "select", "epoll", "read", "alarm"} {
 		t.Run(how, func(t *testing.T) {
 			l := start(t, how, 30000, 0)
-			l.take().Close() // the daemon's call is a restarted one from now on
-			c := l.take()
+			l.takeCheckpoint().Close() // the daemon's call is a restarted one from now on
+			c := l.takeCheckpoint()
 			for range 3 {
 				o := l.try(c, "add 5", "add 6")
 				if o.Status != Done || text(o.Outputs) != "sum 6\nsum 12\n" || text(o.Logs) != "added 5\nadded 6\n" || o.Unread != 0 || len(o.Refused) != 0 {
@@ -201,7 +201,7 @@ func TestACopyGoesOn(t *testing.T) {
 	for _, how := range []string{"poll", "select", "epoll", "read"} {
 		t.Run(how, func(t *testing.T) {
 			l := start(t, how, 30000, 0)
-			c := l.take()
+			c := l.takeCheckpoint()
 			budget := Budget{Calls: 1000, CPU: time.Second}
 			var copies [2]*Copy
 			for i := range copies {
@@ -260,7 +260,7 @@ func TestReceivedBytesAreCopied(t *testing.T) {
 	l := start(t, "poll", 30000, 0)
 	l.ask("nap")
 	fmt.Fprintln(l.conn, "add 5")
-	c := l.take()
+	c := l.takeCheckpoint()
 	if o := l.try(c, "add 6"); o.Status != Done || text(o.Outputs) != "sum 6\nsum 12\n" || o.Unread != 0 {
 		t.Errorf("%+v %s", o, text(o.Outputs))
 	}
@@ -273,7 +273,7 @@ func TestReceivedBytesAreCopied(t *testing.T) {
 func TestCopiesBelieveToBeTheDaemon(t *testing.T) {
 	l := start(t, "poll", 30000, 0)
 	before := time.Now()
-	c := l.take()
+	c := l.takeCheckpoint()
 	after := time.Now()
 	var pid int
 	fmt.Sscan(strings.Fields(text(l.try(c, "report").Outputs))[6], &pid)
@@ -302,7 +302,7 @@ func TestCopiesBelieveToBeTheDaemon(t *testing.T) {
 // Whatever a copy does, it ends, says how, and reaches nothing.
 func TestCopiesAreShutIn(t *testing.T) {
 	l := start(t, "poll", 30000, 4)
-	c := l.take()
+	c := l.takeCheckpoint()
 	if open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.PID)); err != nil || len(open) != 0 {
 		t.Errorf("the checkpoint has open files %v (%v)", open, err)
 	}
@@ -372,7 +372,7 @@ func TestTheDaemonDoesNotNotice(t *testing.T) {
 			time.Sleep(20 * time.Millisecond) // it is about to wait again
 			before := state(t, l.cmd.Process.Pid)
 			for range 10 {
-				l.take().Close()
+				l.takeCheckpoint().Close()
 			}
 			for i, after := range state(t, l.cmd.Process.Pid) {
 				if after != before[i] {
@@ -392,7 +392,7 @@ func TestTheDaemonDoesNotNotice(t *testing.T) {
 			l := start(t, how, 20, 0)
 			_, before, _, _, _, _, _ := l.report()
 			for range 30 {
-				l.take().Close()
+				l.takeCheckpoint().Close()
 			}
 			for {
 				_, ticks, alarms, faults, childless, _, _ := l.report()
@@ -442,7 +442,7 @@ func TestManyCheckpoints(t *testing.T) {
 	l := start(t, "alarm", 5, 64)
 	var pauses []time.Duration
 	for i := range n {
-		c := l.take()
+		c := l.takeCheckpoint()
 		if o := l.try(c, "add 41"); o.Status != Done || text(o.Outputs) != "sum 42\n" {
 			t.Fatalf("checkpoint %d: %+v", i, o)
 		}
@@ -500,7 +500,7 @@ func hold(peer, process string) {
 	if err != nil {
 		panic(err)
 	}
-	c, err := d.Take()
+	c, err := d.TakeCheckpoint()
 	if err != nil {
 		panic(err)
 	}
@@ -591,7 +591,7 @@ func TestAttachRefuses(t *testing.T) {
 	l := start(t, "poll", -1, 0)
 	l.ask("thread")
 	refused(l.cmd.Process.Pid, "has 2 threads, and a fork copies only one")
-	if _, err := l.daemon.Take(); err == nil || !strings.Contains(err.Error(), "has 2 threads") {
+	if _, err := l.daemon.TakeCheckpoint(); err == nil || !strings.Contains(err.Error(), "has 2 threads") {
 		t.Error(err)
 	}
 	l = start(t, "poll", -1, 0)

@@ -65,13 +65,13 @@ func (c *Checkpoint) Copy() (y *Copy, err error) {
 		}
 		y = &Copy{checkpoint: c, explorer: &explorer{pid: pid, handle: handle, daemon: c.daemon, number: number, clock: c.clock,
 			random: 1, files: cloneFiles(c.files)}}
-		return y.explorer.begin(c)
+		return y.explorer.startFrom(c)
 	})
 	return y, err
 }
 
-// Give gives the copy a file: it can open and read it by its name, such as a configuration that it has not read yet.
-func (y *Copy) Give(name string, data []byte) {
+// GiveFile gives the copy a file: it can open and read it by its name, such as a configuration that it has not read yet.
+func (y *Copy) GiveFile(name string, data []byte) {
 	y.checkpoint.do(func() error {
 		if y.explorer.given == nil {
 			y.explorer.given = map[string][]byte{}
@@ -178,8 +178,8 @@ func unique(files map[int]*file) (list []*file) {
 	return list
 }
 
-// begin has an explorer go on where the daemon was.
-func (e *explorer) begin(c *Checkpoint) error {
+// startFrom lets an explorer continue at the daemon's place in its program.
+func (e *explorer) startFrom(c *Checkpoint) error {
 	if err := unix.PtraceSetRegs(e.pid, &c.start); err != nil {
 		return err
 	}

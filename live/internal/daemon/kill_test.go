@@ -27,7 +27,7 @@ func churn(process, times string) {
 	fmt.Println("attached")
 	for i := 0; err == nil && i < n; i++ {
 		var c *Checkpoint
-		if c, err = d.Take(); err == nil {
+		if c, err = d.TakeCheckpoint(); err == nil {
 			err = c.Close()
 		}
 	}

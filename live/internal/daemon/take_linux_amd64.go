@@ -30,8 +30,8 @@ type Checkpoint struct {
 	over bool
 }
 
-// Take makes a checkpoint. The daemon stands still for as long as a fork takes, and goes on as if nothing had happened.
-func (d *Daemon) Take() (*Checkpoint, error) {
+// TakeCheckpoint makes a checkpoint. The daemon stands still for as long as a fork takes, and goes on as if nothing had happened.
+func (d *Daemon) TakeCheckpoint() (*Checkpoint, error) {
 	if err := check(d.PID); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (d *Daemon) Take() (*Checkpoint, error) {
 	go func() {
 		// Only the thread that traces a process can use it. It ends with this goroutine, and the kernel ends the copies with it.
 		runtime.LockOSThread()
-		taken <- c.take(d)
+		taken <- c.captureDaemon(d)
 		for f := range c.work {
 			f()
 		}
@@ -112,7 +112,7 @@ func list(files map[int]*file) (list []File) {
 	return list
 }
 
-func (c *Checkpoint) take(d *Daemon) error {
+func (c *Checkpoint) captureDaemon(d *Daemon) error {
 	var regs unix.PtraceRegs
 	shared, err := c.copy(d, &regs)
 	if c.PID == 0 {

@@ -32,7 +32,7 @@ func (b *BIRD) Checkpoint(context.Context) (Copy, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := d.Take()
+	at, err := d.TakeCheckpoint()
 	if err != nil {
 		return nil, err
 	}

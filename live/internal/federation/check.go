@@ -120,7 +120,7 @@ func (c *Check) run(ctx context.Context, at, from string, message []byte, tap ta
 	w := &walk{Check: c, Result: Result{Bits: map[string]int{}}, session: newToken(), sites: map[string]*site{}, tap: tap}
 	defer w.end()
 	for _, p := range c.Domains {
-		if err := w.begin(ctx, p); err != nil && p.Name == at {
+		if err := w.beginSession(ctx, p); err != nil && p.Name == at {
 			return nil, err
 		} else if err != nil {
 			w.Unfollowed = append(w.Unfollowed, Unfollowed{To: p.Name, Err: err})
@@ -152,7 +152,7 @@ func (c *Check) run(ctx context.Context, at, from string, message []byte, tap ta
 	return &w.Result, ctx.Err()
 }
 
-func (w *walk) begin(ctx context.Context, p *Peer) error {
+func (w *walk) beginSession(ctx context.Context, p *Peer) error {
 	c, err := dial(ctx, w.Self, p, w.tap)
 	if err != nil {
 		return err

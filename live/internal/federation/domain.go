@@ -143,7 +143,7 @@ func (d *Domain) handle(ctx context.Context, p *Peer, r *request) *answer {
 func (d *Domain) answer(ctx context.Context, p *Peer, r *request) (*answer, error) {
 	switch r.Op {
 	case opBegin:
-		return d.begin(ctx, p, r.ID)
+		return d.beginSession(ctx, p, r.ID)
 	case opCarry:
 		return d.carry(ctx, p, r)
 	case opOriginTable, opOriginChunk, opOriginEvaluate:
@@ -189,7 +189,7 @@ func (d *Domain) find(is func(*session) bool) *session {
 	return nil
 }
 
-func (d *Domain) begin(ctx context.Context, p *Peer, id token) (*answer, error) {
+func (d *Domain) beginSession(ctx context.Context, p *Peer, id token) (*answer, error) {
 	s := &session{id: id, checkpoint: newToken(), asker: p, states: map[state]bool{}, outgoing: map[token]parcel{}, receipts: map[token]*answer{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()

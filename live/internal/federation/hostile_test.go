@@ -229,7 +229,7 @@ func TestBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Peer{Name: "a", Key: identity("a").Public(), Neighbour: true, Prefixes: prefixset.Of(ranges("10.0.0.0/8", 24)),
+		p := &Peer{Name: "a", Key: identity("a").Public(), Neighbour: true, Prefixes: prefixset.FromRanges(ranges("10.0.0.0/8", 24)),
 			Budget: Budget{Total: 6, PerMinute: 4}}
 		d, err := NewDomain(identity("b"), asB, &model{asn: asB, imports: anything("a")}, []*Peer{p}, l)
 		if err != nil {

@@ -70,8 +70,8 @@ func (c *modelCopy) Close() error {
 	return nil
 }
 
-// to are the routes of a table to a prefix, the best one first.
-func (m *model) to(table []held, p netip.Prefix) []held {
+// routesTo returns the routes of a table to a prefix, the best one first.
+func (m *model) routesTo(table []held, p netip.Prefix) []held {
 	list := slices.DeleteFunc(slices.Clone(table), func(r held) bool { return r.Prefix != p })
 	slices.SortStableFunc(list, func(a, b held) int {
 		return cmp.Or(cmp.Compare(m.prefer[b.from], m.prefer[a.from]),
@@ -83,7 +83,7 @@ func (m *model) to(table []held, p netip.Prefix) []held {
 func (m *model) longest(table []held, p netip.Prefix) (list []Route) {
 	for length := p.Bits(); length >= 0 && list == nil; length-- {
 		outer, _ := p.Addr().Prefix(length)
-		for _, r := range m.to(table, outer) {
+		for _, r := range m.routesTo(table, outer) {
 			list = append(list, Route{r.Prefix, r.from, r.Attributes.Path})
 		}
 	}
@@ -110,7 +110,7 @@ func (c *modelCopy) Deliver(ctx context.Context, from string, message []byte) (e
 		return Effect{Crashed: true}, nil
 	}
 	for _, p := range touched(u) {
-		before := c.to(c.table, p)
+		before := c.routesTo(c.table, p)
 		c.table = slices.DeleteFunc(c.table, func(r held) bool { return r.from == from && r.Prefix == p })
 		if slices.Contains(u.Announced, p) {
 			a, imports := *u.Attributes, c.imports[from]
@@ -120,7 +120,7 @@ func (c *modelCopy) Deliver(ctx context.Context, from string, message []byte) (e
 				c.table = append(c.table, held{from, bgp.Route{Prefix: p, Attributes: &a}})
 			}
 		}
-		now := c.to(c.table, p)
+		now := c.routesTo(c.table, p)
 		for _, to := range slices.Sorted(maps.Keys(c.imports)) {
 			was, is := c.export(before, to), c.export(now, to)
 			switch {

@@ -140,7 +140,7 @@ func appendText(b []byte, s string) []byte { return append(append(b, byte(len(s)
 func readText(c *cursor.Cursor) string {
 	n := int(c.Uint8("a length"))
 	if n > maxNameBytes {
-		c.Fail(c.At(), "a name of %s; %d are the most", plural.Count(n, "byte"), maxNameBytes)
+		c.Fail(c.Offset(), "a name of %s; %d are the most", plural.Count(n, "byte"), maxNameBytes)
 	}
 	return string(c.Bytes(n, "a name"))
 }

@@ -51,7 +51,7 @@ func takeBIRD(n *config.Node) (*birdCheckpoint, error) {
 	if c.control, ok = bound(pid, n.BIRD.Control); !ok {
 		return nil, fmt.Errorf("process %d (%s) does not listen at %s: it is no BIRD, or one with another control socket", pid, c.program, n.BIRD.Control)
 	}
-	if c.Checkpoint, err = d.Take(); err != nil {
+	if c.Checkpoint, err = d.TakeCheckpoint(); err != nil {
 		return nil, err
 	}
 	if err := c.list(); err != nil {
@@ -173,7 +173,7 @@ func (c *birdCheckpoint) fresh(change []byte) (*router.Router, error) {
 		return nil, err
 	}
 	if change != nil {
-		y.Give(changeName, change)
+		y.GiveFile(changeName, change)
 	}
 	r, err := router.New(y, copyBudget)
 	if err != nil {
@@ -260,10 +260,10 @@ func exploreBIRD(ctx context.Context, t *Task, b *config.Budget, pace *Pace) (*E
 		}
 	}
 	until := begun.Add(b.Explore)
-	n, err := target.Run(probe.Search{Announced: list, Limits: limits, Excepted: prefixset.Of(t.Node.BIRD.Anycast...),
+	n, err := target.Run(probe.Search{Announced: list, Limits: limits, Excepted: prefixset.FromRanges(t.Node.BIRD.Anycast...),
 		Found: func(i int, p netip.Prefix) {
 			if len(early[i].Ranges()) < rangesMax {
-				early[i] = early[i].Union(prefixset.Of(prefixset.Exactly(p)))
+				early[i] = early[i].Union(prefixset.FromRanges(prefixset.Exactly(p)))
 			}
 		},
 		Stop: func() bool {
@@ -303,7 +303,7 @@ func exploreBIRD(ctx context.Context, t *Task, b *config.Budget, pace *Pace) (*E
 		if !ok {
 			continue
 		}
-		known := prefixset.Of(r)
+		known := prefixset.FromRanges(r)
 		if x.Known[i] = all.Contains(firstOf(r)) && (n.Stopped || known.Minus(all).Empty()); x.Known[i] {
 			x.Findings = append(x.Findings, f)
 			rest = rest.Minus(known)

@@ -73,7 +73,7 @@ func Explore(ctx context.Context, t *Task, b *config.Budget, pace *Pace) (*Explo
 		return x, err
 	}
 	begun := time.Now()
-	from, end, err := take(ctx, &t.Node, attach.Request{Handler: t.Handler, Change: t.Change, MemoryBytes: b.MemoryBytes})
+	from, end, err := takeCheckpoint(ctx, &t.Node, attach.Request{Handler: t.Handler, Change: t.Change, MemoryBytes: b.MemoryBytes})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Node.Name, err)
 	}
@@ -116,8 +116,8 @@ func Explore(ctx context.Context, t *Task, b *config.Budget, pace *Pace) (*Explo
 	return x.Explored, nil
 }
 
-// take gives a checkpoint of a process, or of another one that has restored a snapshot of its state, and what ends it.
-func take(ctx context.Context, n *config.Node, q attach.Request) (from *attach.Attached, end func() error, err error) {
+// takeCheckpoint returns a checkpoint of a process, or of another one that has restored a snapshot of its state. end closes it.
+func takeCheckpoint(ctx context.Context, n *config.Node, q attach.Request) (from *attach.Attached, end func() error, err error) {
 	if n.Restore != nil {
 		r, err := restore(ctx, n, q)
 		if err != nil {

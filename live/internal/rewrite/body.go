@@ -60,8 +60,8 @@ func (w *writer) emit(format string, args ...any) {
 	w.out.WriteByte('\n')
 }
 
-// at makes what follows belong to a line of the source.
-func (w *writer) at(n ast.Node) {
+// markLine attributes the following output to the line of a node in the source.
+func (w *writer) markLine(n ast.Node) {
 	p := w.f.pkg.fset.Position(n.Pos())
 	if p.Line != w.line {
 		fmt.Fprintf(w.out, "//line %s:%d\n", w.f.name, p.Line)
@@ -297,7 +297,7 @@ func (w *writer) enter(ft *ast.FuncType, recv *ast.FieldList) {
 		if obj == nil || name.Name == "_" || !holds(obj.Type()) {
 			return
 		}
-		w.take(record, "Get", slot, obj, name.Name)
+		w.loadShadow(record, "Get", slot, obj, name.Name)
 	}
 	if recv != nil {
 		for _, f := range recv.List {
@@ -318,8 +318,8 @@ func (w *writer) enter(ft *ast.FuncType, recv *ast.FieldList) {
 	}
 }
 
-// take gives a variable that was just set the shadow in a slot of a record.
-func (w *writer) take(record, get string, slot int, obj types.Object, name string) {
+// loadShadow sets the shadow of a variable from a slot of a record. The variable was just assigned.
+func (w *writer) loadShadow(record, get string, slot int, obj types.Object, name string) {
 	s, ok := scalarOf(obj.Type())
 	if !ok {
 		w.emit("bh_GetMemory(%s, %d, bh_p(&%s), %s)", record, slot, name, w.size(obj.Type(), name))
@@ -367,7 +367,7 @@ func (w *writer) deferResults() {
 	}
 	if len(w.fn.results) > 0 {
 		w.emit("defer func() {")
-		w.give(w.resultValues())
+		w.returnShadows(w.resultValues())
 		w.emit("}()")
 		return
 	}
@@ -395,8 +395,8 @@ func (w *writer) resultValues() (list []value) {
 	return list
 }
 
-// give gives the results' shadows to the caller: also none, lest it takes those of a function that was called before.
-func (w *writer) give(list []value) {
+// returnShadows gives the results' shadows to the caller: also none, lest it takes those of a function that was called before.
+func (w *writer) returnShadows(list []value) {
 	if !w.resultsHold() {
 		return
 	}

@@ -357,7 +357,7 @@ func (w *writer) slice(e *ast.SliceExpr) value {
 func (w *writer) literal(e *ast.FuncLit) string {
 	out, line := w.out, w.line
 	w.out, w.line = &strings.Builder{}, 0
-	w.at(e)
+	w.markLine(e)
 	w.second(e.Type, nil, w.info.TypeOf(e).(*types.Signature), e.Body)
 	body := w.out.String()
 	w.out, w.line = out, line

@@ -55,7 +55,7 @@ func (w *writer) fors(s *ast.ForStmt, label string) {
 		w.emit("}\n%s = true", again)
 	}
 	if s.Cond != nil {
-		w.at(s.Cond)
+		w.markLine(s.Cond)
 		w.emit("if !%s { break }", w.condition(s.Cond))
 	}
 	w.block(s.Body.List)
@@ -234,7 +234,7 @@ func (w *writer) given(s *ast.RangeStmt, id *ast.Ident, record string, slot int)
 		if record == "" || !holds(obj.Type()) {
 			w.declare(obj, id.Name, value{})
 		} else {
-			w.take(record, "Get", slot, obj, id.Name)
+			w.loadShadow(record, "Get", slot, obj, id.Name)
 		}
 		return
 	}
@@ -346,7 +346,7 @@ func (w *writer) switches(s *ast.SwitchStmt, label string) {
 	chosen := w.temp("-1")
 	for i, c := range s.Body.List {
 		for _, e := range c.(*ast.CaseClause).List {
-			w.at(e)
+			w.markLine(e)
 			w.emit("if %s < 0 {", chosen)
 			w.emit("if %s { %s = %d }", w.matches(tag, e), chosen, i)
 			w.emit("}")

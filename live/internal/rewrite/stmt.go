@@ -15,7 +15,7 @@ func (w *writer) block(list []ast.Stmt) {
 
 // stmt writes a statement; label is the one before it.
 func (w *writer) stmt(s ast.Stmt, label string) {
-	w.at(s)
+	w.markLine(s)
 	switch s := s.(type) {
 	case *ast.EmptyStmt:
 	case *ast.BlockStmt:
@@ -131,7 +131,7 @@ func (w *writer) decl(s *ast.DeclStmt) {
 	}
 	for _, spec := range d.Specs {
 		spec := spec.(*ast.ValueSpec)
-		w.at(spec)
+		w.markLine(spec)
 		typ := ""
 		if spec.Type != nil {
 			typ = " " + w.src(spec.Type)
@@ -185,7 +185,7 @@ func (w *writer) returns(s *ast.ReturnStmt) {
 	}
 	if len(s.Results) == 0 {
 		if !w.fn.deferred {
-			w.give(w.resultValues())
+			w.returnShadows(w.resultValues())
 		}
 		w.emit("return")
 		return
@@ -204,7 +204,7 @@ func (w *writer) returns(s *ast.ReturnStmt) {
 			w.emit("%s = %s", w.fn.given[i], orNil(v.s))
 		}
 	default:
-		w.give(list)
+		w.returnShadows(list)
 	}
 	w.emit("return %s", texts("", list))
 }
@@ -213,7 +213,7 @@ func (w *writer) returns(s *ast.ReturnStmt) {
 // have here, since another variable hides it, are no matter: a return statement assigns in any case.
 func (w *writer) returnNamed(list []value) {
 	if !w.fn.deferred {
-		w.give(list)
+		w.returnShadows(list)
 		w.emit("return %s", texts("", list))
 		return
 	}

@@ -51,7 +51,7 @@ func (n *network) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.checkpoint, err = d.Take(); err != nil {
+	if n.checkpoint, err = d.TakeCheckpoint(); err != nil {
 		t.Fatal(err)
 	}
 	c := n.checkpoint
@@ -77,7 +77,7 @@ func (n *network) router(t *testing.T) *Router {
 
 func deliver(t *testing.T, r *Router, from *birdtest.Neighbour, message []byte) *Reaction {
 	t.Helper()
-	got, err := r.Deliver(from.From(), message)
+	got, err := r.Deliver(from.LocalAddr(), message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (n *network) heard(r *Reaction, prefix string) string {
 		name string
 		*birdtest.Neighbour
 	}{{"customer", n.customer}, {"peer", n.peer}, {"upstream", n.upstream}} {
-		attributes, ok := r.Changes[w.From()][p]
+		attributes, ok := r.Changes[w.LocalAddr()][p]
 		switch {
 		case !ok:
 		case attributes == nil:
@@ -164,20 +164,21 @@ func TestAMessageThatEndsTheSession(t *testing.T) {
 	message := n.customer.Update(t, nil, prefixes("203.0.113.0/24"))
 	message[len(message)-4] = 77 // bits of a prefix
 	got := deliver(t, r, n.customer, message)
-	if sent := slices.DeleteFunc(slices.Clone(got.Sent), func(m Message) bool { return m.To != n.customer.From() }); len(sent) != 1 || sent[0].Type != 3 {
+	if sent := slices.DeleteFunc(slices.Clone(got.Sent), func(m Message) bool { return m.To != n.customer.LocalAddr() }); len(sent) != 1 || sent[0].Type != 3 {
 		t.Errorf("to the customer: %+v", sent)
 	}
-	if !slices.Equal(got.Closed, []netip.AddrPort{n.customer.From()}) {
+	if !slices.Equal(got.Closed, []netip.AddrPort{n.customer.LocalAddr()}) {
 		t.Errorf("closed: %v", got.Closed)
 	}
-	if !slices.Equal(got.Heard(netip.MustParsePrefix("198.51.100.0/24")), []netip.AddrPort{n.peer.From(), n.upstream.From()}) ||
+	if !slices.Equal(got.Heard(netip.MustParsePrefix("198.51.100.0/24")), []netip.AddrPort{n.peer.LocalAddr(), n.upstream.LocalAddr()}) ||
 		!strings.Contains(n.heard(got, "198.51.100.0/24"), "peer withdrawn") {
 		t.Errorf("heard: %s", n.heard(got, "198.51.100.0/24"))
 	}
 	if !strings.Contains(got.Log, "session0: Error: ") {
 		t.Errorf("log: %q", got.Log)
 	}
-	if _, err := r.Deliver(n.customer.From(), message); err == nil || !strings.Contains(err.Error(), "no connection with "+n.customer.From().String()) {
+	missing := "no connection with " + n.customer.LocalAddr().String()
+	if _, err := r.Deliver(n.customer.LocalAddr(), message); err == nil || !strings.Contains(err.Error(), missing) {
 		t.Error(err)
 	}
 	if protocols := n.Ask(t, "show protocols"); strings.Count(protocols, "Established") != 3 {
@@ -189,7 +190,7 @@ func TestAMessageThatEndsTheSession(t *testing.T) {
 func TestNeighbours(t *testing.T) {
 	n := start(t)
 	r := n.router(t)
-	if a, err := r.Neighbour(netip.MustParseAddr("127.0.0.3")); err != nil || a != n.peer.From() {
+	if a, err := r.Neighbour(netip.MustParseAddr("127.0.0.3")); err != nil || a != n.peer.LocalAddr() {
 		t.Error(a, err)
 	}
 	if _, err := r.Neighbour(netip.MustParseAddr("127.0.0.9")); err == nil || !strings.Contains(err.Error(), "0 connections with 127.0.0.9") {
@@ -213,11 +214,11 @@ func TestMessagesThatHaveArrivedInPart(t *testing.T) {
 		sent = part
 		n.check(t)
 		r := n.router(t)
-		if between, err := r.Between(n.customer.From()); err != nil || between != (part == 0 || part == len(whole)) {
+		if between, err := r.Between(n.customer.LocalAddr()); err != nil || between != (part == 0 || part == len(whole)) {
 			t.Errorf("%d bytes of %d: between messages is %v (%v)", part, len(whole), between, err)
 		}
 		r = n.router(t)
-		if between, err := r.Between(n.peer.From()); err != nil || !between {
+		if between, err := r.Between(n.peer.LocalAddr()); err != nil || !between {
 			t.Errorf("%d bytes of %d from the customer: between messages of the peer is %v (%v)", part, len(whole), between, err)
 		}
 	}
@@ -241,7 +242,7 @@ func TestAChangedConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given.Give("/the change", bytes.Replace(text, []byte(c.old), []byte(c.new), 1))
+		given.GiveFile("/the change", bytes.Replace(text, []byte(c.old), []byte(c.new), 1))
 		r, err := New(given, daemon.Budget{Calls: 10000, CPU: 5 * time.Second})
 		if err != nil {
 			t.Fatal(err)

@@ -138,7 +138,7 @@ func (r *Router) deliver(inputs []daemon.Input) (*Reaction, error) {
 		if r.streams[to] == nil {
 			r.streams[to] = &stream{}
 		}
-		messages, stray := r.streams[to].take(m.Data)
+		messages, stray := r.streams[to].readMessages(m.Data)
 		for _, m := range messages {
 			m.To = to
 			n.Sent = append(n.Sent, m)
@@ -216,8 +216,8 @@ type stream struct{ rest []byte }
 
 var marker = bytes.Repeat([]byte{0xff}, 16)
 
-// take reads the messages that are complete. Bytes before a header are none: the daemon had sent the beginning of their message before the checkpoint.
-func (s *stream) take(data []byte) (messages []Message, stray []byte) {
+// readMessages reads the messages that are complete. Bytes before a header are none: the daemon had sent the beginning of their message before the checkpoint.
+func (s *stream) readMessages(data []byte) (messages []Message, stray []byte) {
 	s.rest = append(s.rest, data...)
 	for len(s.rest) >= bgp.HeaderSize {
 		length := int(binary.BigEndian.Uint16(s.rest[len(marker):]))

@@ -13,15 +13,15 @@ func TestStreams(t *testing.T) {
 	all := append(bytes.Clone(keepalive), notification...)
 	for cut := range len(all) {
 		s := &stream{}
-		first, stray := s.take(all[:cut])
-		second, more := s.take(all[cut:])
+		first, stray := s.readMessages(all[:cut])
+		second, more := s.readMessages(all[cut:])
 		got := append(first, second...)
 		if len(got) != 2 || got[0].Type != 4 || got[1].Type != 3 || !bytes.Equal(got[1].Bytes, notification) || len(stray)+len(more) > 0 {
 			t.Errorf("cut at %d: %+v, stray %v %v", cut, got, stray, more)
 		}
 	}
 	s := &stream{}
-	got, stray := s.take(append([]byte{1, 2, 3}, all...))
+	got, stray := s.readMessages(append([]byte{1, 2, 3}, all...))
 	if len(got) != 2 || !bytes.Equal(stray, []byte{1, 2, 3}) {
 		t.Errorf("%+v, stray %v", got, stray)
 	}

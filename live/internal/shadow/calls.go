@@ -36,7 +36,7 @@ func (r *Record) drop() {
 	r.tag = 0
 }
 
-func (r *Record) begin(tag, site uint32) {
+func (r *Record) beginRecord(tag, site uint32) {
 	r.drop()
 	r.site = site
 	for i := range r.used {
@@ -45,8 +45,8 @@ func (r *Record) begin(tag, site uint32) {
 	r.tag, r.used = tag, 0
 }
 
-// take is the record if it is of a signature and has a shadow. It is read once.
-func (r *Record) take(tag uint32) *Record {
+// takeRecord returns the record if it is of a signature and has a shadow, else nil. A record is read once.
+func (r *Record) takeRecord(tag uint32) *Record {
 	if !agree(r.tag, tag) {
 		r.drop()
 		return nil
@@ -85,12 +85,12 @@ func (r *Record) setMemory(i int, p unsafe.Pointer, n uintptr) {
 // Call begins the arguments of a call, at a site, of a function that has a name.
 func Call(tag, site uint32) {
 	if active() {
-		begin(tag, site)
+		beginCall(tag, site)
 	}
 }
 
-func begin(tag, site uint32) {
-	arguments.begin(tag, site)
+func beginCall(tag, site uint32) {
+	arguments.beginRecord(tag, site)
 	results.drop()
 	awaited = -1
 }
@@ -115,7 +115,7 @@ func CallValue(tag, site uint32, of any) int {
 	if !active() {
 		return -1
 	}
-	begin(tag, site)
+	beginCall(tag, site)
 	if !foreign(of) {
 		awaited = len(open)
 	}
@@ -145,7 +145,7 @@ func enter(tag uint32, by entered) *Record {
 		open[awaited] = by
 	}
 	awaited = -1
-	return arguments.take(tag)
+	return arguments.takeRecord(tag)
 }
 
 // Pass is an argument of the call.
@@ -283,7 +283,7 @@ func EnterLoop(tag uint32) *Record { return enter(tag, byLoop) }
 // Return begins the results of a function of a signature.
 func Return(tag, site uint32) {
 	if active() {
-		results.begin(tag, site)
+		results.beginRecord(tag, site)
 	}
 }
 
@@ -307,7 +307,7 @@ func Back(tag uint32) *Record {
 		return nil
 	}
 	arguments.drop()
-	return results.take(tag)
+	return results.takeRecord(tag)
 }
 
 // Ignore ends a call whose results the program does not use.

@@ -153,8 +153,8 @@ func (h *heap) open(n uintptr) *line {
 	return l
 }
 
-// at is the shadow of a byte, whose value is read now.
-func (h *heap) at(p uintptr, value byte) *Expr {
+// shadowAt returns the shadow of a byte. value is the byte's present value.
+func (h *heap) shadowAt(p uintptr, value byte) *Expr {
 	l := h.line(p / lineBytes)
 	if l == nil {
 		return nil
@@ -182,7 +182,7 @@ func (h *heap) cells(p unsafe.Pointer, n uintptr) (list []cell) {
 				continue
 			}
 			at := base + i - uintptr(p)
-			if e := h.at(base+i, *(*byte)(unsafe.Add(p, at))); e != nil {
+			if e := h.shadowAt(base+i, *(*byte)(unsafe.Add(p, at))); e != nil {
 				list = append(list, cell{at, e})
 			}
 		}
@@ -236,7 +236,7 @@ func load(p unsafe.Pointer, size uintptr, big bool) *Expr {
 	var word *Expr
 	for i := range size {
 		value := *(*byte)(unsafe.Add(p, i))
-		e := operand(memory.at(uintptr(p)+i, value), uint64(value), 8)
+		e := operand(memory.shadowAt(uintptr(p)+i, value), uint64(value), 8)
 		switch {
 		case word == nil:
 			word = e
@@ -310,7 +310,7 @@ func Same(p, q unsafe.Pointer, n uintptr) *Expr {
 	all := b.Bool(true)
 	for i := range n {
 		v, w := *(*byte)(unsafe.Add(p, i)), *(*byte)(unsafe.Add(q, i))
-		x, y := memory.at(uintptr(p)+i, v), memory.at(uintptr(q)+i, w)
+		x, y := memory.shadowAt(uintptr(p)+i, v), memory.shadowAt(uintptr(q)+i, w)
 		if x == nil && y == nil {
 			if v != w {
 				return nil

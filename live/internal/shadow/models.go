@@ -95,7 +95,7 @@ func Find(p unsafe.Pointer, n int, c *Expr, value byte) *Expr {
 	at := b.Const(bv.Mask(64), 64)
 	for i := n - 1; i >= 0; i-- {
 		v := *(*byte)(unsafe.Add(p, i))
-		e := operand(memory.at(uintptr(p)+uintptr(i), v), uint64(v), 8)
+		e := operand(memory.shadowAt(uintptr(p)+uintptr(i), v), uint64(v), 8)
 		at = b.Ite(b.Eq(e, c), b.Const(uint64(i), 64), at)
 	}
 	return known(at)

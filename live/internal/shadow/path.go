@@ -92,8 +92,8 @@ const stackBytes = 1 << 18
 // stacks shorter, so its caller turns it off first.
 func Prepare() { extendStack(stackBytes) }
 
-// Begin starts to record a path whose inputs have given values. Inputs beyond them keep the values that the handler gives them.
-func Begin(values []uint64) {
+// BeginPath starts to record a path whose inputs have given values. Inputs beyond them keep the values that the handler gives them.
+func BeginPath(values []uint64) {
 	current.Path = Path{Lost: map[uint32]int{}, Sides: make([]uint8, 0, 1024)}
 	current.builder.Reset()
 	current.values = values

@@ -60,7 +60,7 @@ func New(operations ...Operation) *Counter {
 func (c *Counter) UnaryClient() grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		err := invoke(ctx, method, req, reply, cc, opts...)
-		if at := c.methods.Of(method); at != nil {
+		if at := c.methods.Lookup(method); at != nil {
 			count(ctx, at, err)
 		}
 		return err
@@ -73,7 +73,7 @@ func (c *Counter) StreamClient() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		under, err := open(ctx, desc, cc, method, opts...)
-		at := c.methods.Of(method)
+		at := c.methods.Lookup(method)
 		switch {
 		case at == nil:
 			return under, err

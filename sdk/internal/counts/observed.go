@@ -17,8 +17,8 @@ const (
 	most = 0.8
 )
 
-// Of is the count of an operation that a test plays.
-func (c Counts) Of(operation string) (Count, error) {
+// CountOf returns the count of an operation that a test plays.
+func (c Counts) CountOf(operation string) (Count, error) {
 	n, ok := c.Operations[operation]
 	switch {
 	case !ok:

@@ -48,8 +48,8 @@ func register(mux *http.ServeMux, pattern string) (wrong any) {
 	return nil
 }
 
-// Of finds what stands for a request by the most specific pattern, or nil.
-func (t *Table[T]) Of(r *http.Request) *T {
+// Lookup returns the entry for a request by the most specific pattern, or nil.
+func (t *Table[T]) Lookup(r *http.Request) *T {
 	if t.mux == nil {
 		return nil
 	}

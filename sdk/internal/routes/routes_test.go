@@ -8,7 +8,7 @@ import (
 // Patterns that cannot be are errors of one line with a remedy, and the most specific one of those that can counts.
 func TestAdd(t *testing.T) {
 	var table Table[string]
-	if table.Of(httptest.NewRequest("GET", "/a", nil)) != nil {
+	if table.Lookup(httptest.NewRequest("GET", "/a", nil)) != nil {
 		t.Error("an empty table has a route")
 	}
 	all, one := "all", "one"
@@ -33,7 +33,7 @@ func TestAdd(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]*string{"/a/1": &one, "/a": &all} {
-		if got := table.Of(httptest.NewRequest("GET", path, nil)); got != want {
+		if got := table.Lookup(httptest.NewRequest("GET", path, nil)); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}

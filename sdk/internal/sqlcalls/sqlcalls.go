@@ -29,8 +29,8 @@ const (
 // Answering are the operations to which the errors of a server are answers. One of another operation loses the connection, or the rows.
 var Answering = []Operation{Begin, Prepare, Exec, Query, Commit}
 
-// Of is the operation with a name, or -1.
-func Of(name string) Operation { return Operation(slices.Index(Names[:], name)) }
+// ByName returns the operation with a name, or -1.
+func ByName(name string) Operation { return Operation(slices.Index(Names[:], name)) }
 
 // Names holds the names of the operations.
 var Names = [Operations]string{"connect", "ping", "begin", "prepare", "exec", "query", "rows", "commit", "rollback"}

@@ -78,7 +78,7 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if redisclient.SetsUpConnection(cmd) {
 			return err
 		}
-		if at := h.of(cmd); at != nil && !own(ctx, err) {
+		if at := h.operationOf(cmd); at != nil && !own(ctx, err) {
 			at.Call()
 			count(at, err)
 		}
@@ -104,7 +104,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 				whole.Lost()
 				break
 			}
-			if at := h.of(cmd); at != nil {
+			if at := h.operationOf(cmd); at != nil {
 				at.Call()
 				count(at, err)
 			}
@@ -116,7 +116,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-func (c *Counter) of(cmd redis.Cmder) *counts.Operation {
+func (c *Counter) operationOf(cmd redis.Cmder) *counts.Operation {
 	if at := c.commands[cmd.Name()]; at != nil {
 		return at
 	}

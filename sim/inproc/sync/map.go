@@ -19,8 +19,8 @@ type entry struct {
 	gone       bool
 }
 
-// on changes or reads the entry of a key, which is nil if there is none. It is one step.
-func (m *Map) on(key any, f func(e *entry)) {
+// withEntry changes or reads the entry of a key, which is nil if there is none. It is one step.
+func (m *Map) withEntry(key any, f func(e *entry)) {
 	points.Switch()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *Map) remove(e *entry) {
 
 // Load returns the value of a key.
 func (m *Map) Load(key any) (value any, ok bool) {
-	m.on(key, func(e *entry) {
+	m.withEntry(key, func(e *entry) {
 		if e != nil {
 			value, ok = e.value, true
 		}
@@ -59,7 +59,7 @@ func (m *Map) Store(key, value any) { m.Swap(key, value) }
 
 // Swap sets the value of a key, and returns the one before.
 func (m *Map) Swap(key, value any) (previous any, loaded bool) {
-	m.on(key, func(e *entry) {
+	m.withEntry(key, func(e *entry) {
 		if e == nil {
 			m.add(key, value)
 			return
@@ -72,7 +72,7 @@ func (m *Map) Swap(key, value any) (previous any, loaded bool) {
 // LoadOrStore returns the value of a key, which it sets if there is none.
 func (m *Map) LoadOrStore(key, value any) (actual any, loaded bool) {
 	actual = value
-	m.on(key, func(e *entry) {
+	m.withEntry(key, func(e *entry) {
 		if e == nil {
 			m.add(key, value)
 			return
@@ -84,7 +84,7 @@ func (m *Map) LoadOrStore(key, value any) (actual any, loaded bool) {
 
 // LoadAndDelete deletes a key, and returns its value.
 func (m *Map) LoadAndDelete(key any) (value any, loaded bool) {
-	m.on(key, func(e *entry) {
+	m.withEntry(key, func(e *entry) {
 		if e != nil {
 			value, loaded = e.value, true
 			m.remove(e)
@@ -98,7 +98,7 @@ func (m *Map) Delete(key any) { m.LoadAndDelete(key) }
 
 // CompareAndSwap sets the value of a key that has the value old.
 func (m *Map) CompareAndSwap(key, old, new any) (swapped bool) {
-	m.on(key, func(e *entry) {
+	m.withEntry(key, func(e *entry) {
 		if e != nil && e.value == old {
 			e.value, swapped = new, true
 		}
@@ -108,7 +108,7 @@ func (m *Map) CompareAndSwap(key, old, new any) (swapped bool) {
 
 // CompareAndDelete deletes a key that has the value old.
 func (m *Map) CompareAndDelete(key, old any) (deleted bool) {
-	m.on(key, func(e *entry) {
+	m.withEntry(key, func(e *entry) {
 		if e != nil && e.value == old {
 			m.remove(e)
 			deleted = true

@@ -20,13 +20,13 @@ type Pool struct {
 // Get removes and returns the value that was put last, or calls New.
 func (p *Pool) Get() any {
 	points.Switch()
-	if v := p.take(); v != nil || p.New == nil {
+	if v := p.takeValue(); v != nil || p.New == nil {
 		return v
 	}
 	return p.New()
 }
 
-func (p *Pool) take() any {
+func (p *Pool) takeValue() any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.enter()

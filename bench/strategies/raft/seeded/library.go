@@ -37,7 +37,7 @@ func Flags(dir string, b Bug) (flags []string, err error) {
 	if err := os.RemoveAll(copied); err != nil {
 		return nil, err
 	}
-	if err := take(copied, source); err != nil {
+	if err := copyLibrary(copied, source); err != nil {
 		return nil, err
 	}
 	if err := edit(copied, b); err != nil {
@@ -59,8 +59,8 @@ func Flags(dir string, b Bug) (flags []string, err error) {
 	return []string{"-modfile=" + modfile, "-ldflags=-X=main.built=" + b.Name}, os.WriteFile(modfile, text, 0o644)
 }
 
-// take copies what of the library is built, and its specification.
-func take(to, source string) error {
+// copyLibrary copies the files of the library that are built, and its specification.
+func copyLibrary(to, source string) error {
 	return filepath.WalkDir(source, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err

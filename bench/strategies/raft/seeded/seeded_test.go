@@ -24,7 +24,7 @@ func TestEdits(t *testing.T) {
 		}
 		names[b.Name] = true
 		copied := t.TempDir()
-		if err := errors.Join(take(copied, source), edit(copied, b)); err != nil {
+		if err := errors.Join(copyLibrary(copied, source), edit(copied, b)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -149,11 +149,11 @@ func TestImport(t *testing.T) {
 			all, hit := oracle.Leaks(in, scenario.Announcement(), prefixset.Set{}), 0
 			ranges := all.Ranges()
 			for _, x := range ranges {
-				if !prefixset.Of(x).Intersect(prefixset.Of(found...)).Empty() {
+				if !prefixset.FromRanges(x).Intersect(prefixset.FromRanges(found...)).Empty() {
 					hit++
 				}
 			}
-			compared := leak.Compare(prefixset.Of(found...), all)
+			compared := leak.Compare(prefixset.FromRanges(found...), all)
 			t.Logf("%s: %d paths in %v, %d of %d ranges were met, %d of %d prefixes, %d false alarms, the first leak after %v", f, count, time.Since(begun).Round(time.Millisecond), hit, len(ranges),
 				compared.Found, compared.Leaks, compared.FalseAlarms.Len(), first.Round(time.Millisecond))
 		})

@@ -151,7 +151,7 @@ func (n *network) remove(name chainName, key string) (count int64, err error) {
 		if string(r.UserData) != key {
 			continue
 		}
-		count += met(r)
+		count += packetCount(r)
 		if err := c.DelRule(r); err != nil {
 			return count, err
 		}
@@ -159,8 +159,8 @@ func (n *network) remove(name chainName, key string) (count int64, err error) {
 	return count, c.Flush()
 }
 
-// met is how many packets a rule has counted.
-func met(r *nftables.Rule) int64 {
+// packetCount returns the number of packets that a rule has counted.
+func packetCount(r *nftables.Rule) int64 {
 	for _, e := range r.Exprs {
 		if counter, ok := e.(*expr.Counter); ok {
 			return int64(counter.Packets)
@@ -184,7 +184,7 @@ func (n *network) counts() (map[string]int64, error) {
 			return nil, err
 		}
 		for _, r := range rules {
-			all[string(r.UserData)] += met(r)
+			all[string(r.UserData)] += packetCount(r)
 		}
 	}
 	return all, nil

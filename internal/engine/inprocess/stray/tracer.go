@@ -103,7 +103,7 @@ func creations(data []byte) ([]creation, error) {
 		}
 		number, thread := r.number(), r.number()
 		r.number() // time
-		body := r.take(r.number())
+		body := r.readBytes(r.number())
 		if r.failed || len(body) == 0 {
 			continue
 		}
@@ -147,7 +147,7 @@ func (g *part) add(thread uint64, body []byte) error {
 				return errTrace
 			}
 			id := r.number()
-			g.strings[id] = string(r.take(r.number()))
+			g.strings[id] = string(r.readBytes(r.number()))
 		}
 	case evStacks:
 		for r.byte(); len(r.data) > 0 && !r.failed; {
@@ -246,7 +246,7 @@ type reader struct {
 }
 
 func (r *reader) byte() byte {
-	if b := r.take(1); len(b) == 1 {
+	if b := r.readBytes(1); len(b) == 1 {
 		return b[0]
 	}
 	return 0
@@ -262,7 +262,7 @@ func (r *reader) number() uint64 {
 	return v
 }
 
-func (r *reader) take(n uint64) []byte {
+func (r *reader) readBytes(n uint64) []byte {
 	if n > uint64(len(r.data)) {
 		r.failed = true
 		return nil

@@ -64,9 +64,9 @@ func newModule(in *Map, file []byte, debug func(path string) []byte) *module {
 		}
 	}
 	m.table = code.GoTable(file)
-	m.take(f, file)
+	m.readCode(f, file)
 	if s, text := separate(f, debug); s != nil {
-		m.take(s, text)
+		m.readCode(s, text)
 	}
 	slices.SortStableFunc(m.symbols, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
 	return m
@@ -90,8 +90,8 @@ func separate(f *elf.File, debug func(path string) []byte) (*elf.File, []byte) {
 	return d, file
 }
 
-// take reads what a file says of its code.
-func (m *module) take(f *elf.File, file []byte) {
+// readCode reads the symbols and unwind tables of a file.
+func (m *module) readCode(f *elf.File, file []byte) {
 	for _, s := range append(code.Symbols(f, file, elf.SHT_SYMTAB), code.Symbols(f, file, elf.SHT_DYNSYM)...) {
 		if t := elf.ST_TYPE(s.Info); s.Value != 0 && s.Name != "" &&
 			(t == elf.STT_FUNC || t == elf.STT_NOTYPE && s.Section < elf.SHN_LORESERVE && s.Size > 0 || t == elf.STT_GNU_IFUNC) {

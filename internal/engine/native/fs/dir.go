@@ -80,7 +80,7 @@ func (dir *Inode) adopt(s *State, env *Env, name string) (*Inode, errno.Errno) {
 	}
 	from := Origin{Layer: dir.Layer, Path: attr.Same}
 	links := dir.links(s)
-	if known := s.at((*links)[from]); known != nil && attr.Same != "" {
+	if known := s.lookupInode((*links)[from]); known != nil && attr.Same != "" {
 		known.Nlink++
 		known.Unseen--
 		dir.enter(s, name, known)

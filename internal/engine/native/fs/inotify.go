@@ -132,7 +132,7 @@ func (n *Inotify) watch(wd int32) (int, bool) {
 func (n *Inotify) endWatch(s *State, i int) {
 	w := n.Watches[i]
 	n.Watches = slices.Delete(n.Watches, i, i+1)
-	if in := s.at(w.Inode); in != nil {
+	if in := s.lookupInode(w.Inode); in != nil {
 		in.unlistWatcher(s, n.ID, w.WD)
 	}
 	n.queue(s, Event{WD: w.WD, Mask: IN_IGNORED})
@@ -156,7 +156,7 @@ func (in *Inode) unwatch(s *State) {
 // tell notifies the watchers of an inode or of the directory of its last known name.
 func (in *Inode) tell(s *State, mask uint32) {
 	mask |= isDirBit(in)
-	if up := s.at(in.Parent); up != nil && up != in && len(up.Watches) > 0 && in.Nlink > 0 && !in.MountRoot {
+	if up := s.lookupInode(in.Parent); up != nil && up != in && len(up.Watches) > 0 && in.Nlink > 0 && !in.MountRoot {
 		up.notify(s, mask, 0, in.Name)
 	}
 	in.notify(s, mask, 0, "")

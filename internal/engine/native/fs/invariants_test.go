@@ -16,7 +16,7 @@ func (s *State) Check() error {
 		if in.ID != id {
 			fail("inode %d has number %d", id, in.ID)
 		}
-		if s.at(in.Parent) == nil {
+		if s.lookupInode(in.Parent) == nil {
 			fail("inode %d (%s): no parent %d", id, in.Name, in.Parent)
 		}
 		for name, child := range in.Entries {
@@ -26,7 +26,7 @@ func (s *State) Check() error {
 				}
 				continue
 			}
-			if InShared(child) && s.at(child) != nil {
+			if InShared(child) && s.lookupInode(child) != nil {
 				continue
 			}
 			if s.Inodes[child] == nil {

@@ -89,9 +89,9 @@ type Unsynced struct {
 
 // OldPage is one earlier content of a page; nil is zeros.
 type OldPage struct {
-	Data  []byte
-	Until int64 // the number of the change that ended it
-	Cut   bool  // that change is one of Changes: a truncation, not a write
+	Data      []byte
+	Until     int64 // the number of the change that ended it
+	Truncated bool  // that change is one of Changes: a truncation, not a write
 	// Stored says that the change was made through a map: a file may have grown since, and the page not have been
 	// written.
 	Stored bool
@@ -99,9 +99,9 @@ type OldPage struct {
 
 // OldSize is one earlier size of a file.
 type OldSize struct {
-	Size  int64
-	Until int64
-	Cut   bool
+	Size      int64
+	Until     int64
+	Truncated bool
 }
 
 // Limits of what a journal keeps: beyond them the disk writes back by itself, as any kernel does when too much is dirty.
@@ -202,11 +202,11 @@ func (in *Inode) noteData(s *State, env *Env, off, end, size int64, cut bool) er
 		if old == nil && cut && len(u.Pages[page]) == 0 {
 			continue // a hole stays a hole
 		}
-		u.Pages[page] = append(u.Pages[page], OldPage{Data: old, Until: j.Seq, Cut: cut})
+		u.Pages[page] = append(u.Pages[page], OldPage{Data: old, Until: j.Seq, Truncated: cut})
 		j.Bytes += int64(len(old))
 	}
 	if size != in.Size || cut {
-		u.Sizes = append(u.Sizes, OldSize{Size: in.Size, Until: j.Seq, Cut: cut})
+		u.Sizes = append(u.Sizes, OldSize{Size: in.Size, Until: j.Seq, Truncated: cut})
 		u.Meta = true
 	}
 	return errno.OK
@@ -489,7 +489,7 @@ func (in *Inode) forgetCut(s *State, durable []Change) {
 	}
 	for page, old := range u.Pages {
 		for i := len(old) - 1; i >= 0; i-- {
-			if old[i].Cut && old[i].Until <= last {
+			if old[i].Truncated && old[i].Until <= last {
 				for _, o := range old[:i+1] {
 					s.Journal.Bytes -= int64(len(o.Data))
 				}
@@ -502,7 +502,7 @@ func (in *Inode) forgetCut(s *State, durable []Change) {
 		}
 	}
 	for i := len(u.Sizes) - 1; i >= 0; i-- {
-		if u.Sizes[i].Cut && u.Sizes[i].Until <= last {
+		if u.Sizes[i].Truncated && u.Sizes[i].Until <= last {
 			u.Sizes = slices.Clone(u.Sizes[i+1:])
 			break
 		}

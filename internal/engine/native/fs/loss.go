@@ -317,8 +317,8 @@ func (l *losing) span(old []ended) (from, to int) {
 	return from, max(from, to)
 }
 
-// at chooses one of the states of a span.
-func (l *losing) at(from, to int, old []ended, what string) int {
+// chooseState chooses one of the states of a span.
+func (l *losing) chooseState(from, to int, old []ended, what string) int {
 	switch l.way {
 	case keepAll:
 		return to
@@ -341,11 +341,11 @@ func (l *losing) size() (size, durable, written int64) {
 	old := make([]ended, len(l.u.Sizes))
 	sizes := make([]int64, len(old)+1)
 	for i, o := range l.u.Sizes {
-		old[i], sizes[i] = ended{seq: o.Until, cut: o.Cut}, o.Size
+		old[i], sizes[i] = ended{seq: o.Until, cut: o.Truncated}, o.Size
 	}
 	sizes[len(old)] = l.in.Size
 	from, to := l.span(old)
-	chosen := l.at(from, to, old, l.who+"/size")
+	chosen := l.chooseState(from, to, old, l.who+"/size")
 	size, durable = sizes[chosen], sizes[from]
 	if chosen == from {
 		return size, durable, 0
@@ -367,7 +367,7 @@ func (l *losing) page(page int64, grown bool, written int64) errno.Errno {
 	old := make([]ended, len(l.u.Pages[page]))
 	gone := flushed(l.u.Pages[page], l.flushed)
 	for i, o := range l.u.Pages[page] {
-		old[i] = ended{o.Until, o.Cut, i >= gone}
+		old[i] = ended{o.Until, o.Truncated, i >= gone}
 	}
 	from, to := l.span(old)
 	if grown && l.s.Journal.Profile == Ext4Ordered {
@@ -395,7 +395,7 @@ func (l *losing) page(page int64, grown bool, written int64) errno.Errno {
 			image = append(image, pick(states, sector, sector+sectorBytes, fmt.Sprintf("%s/%d", what, sector/sectorBytes), l.choose)...)
 		}
 	default:
-		image = states[to-l.at(from, to, old, "")]
+		image = states[to-l.chooseState(from, to, old, "")]
 	}
 	return l.put(page, image)
 }

@@ -33,18 +33,18 @@ func number(err error) errno.Errno {
 	}
 }
 
-func (f folder) at(path string) string { return filepath.Join(f.root, path) }
+func (f folder) pathOf(path string) string { return filepath.Join(f.root, path) }
 
 func (f folder) Lstat(_ int, path string) (BaseAttr, errno.Errno) {
 	var st syscall.Stat_t
-	if err := syscall.Lstat(f.at(path), &st); err != nil {
+	if err := syscall.Lstat(f.pathOf(path), &st); err != nil {
 		return BaseAttr{}, number(err)
 	}
 	return BaseAttr{Mode: st.Mode, UID: int(st.Uid), GID: int(st.Gid), Size: st.Size, MtimeNs: st.Mtim.Nano(), Rdev: st.Rdev}, errno.OK
 }
 
 func (f folder) ReadDir(_ int, path string) ([]string, errno.Errno) {
-	list, err := os.ReadDir(f.at(path))
+	list, err := os.ReadDir(f.pathOf(path))
 	var names []string
 	for _, d := range list {
 		names = append(names, d.Name())
@@ -53,12 +53,12 @@ func (f folder) ReadDir(_ int, path string) ([]string, errno.Errno) {
 }
 
 func (f folder) Readlink(_ int, path string) (string, errno.Errno) {
-	t, err := os.Readlink(f.at(path))
+	t, err := os.Readlink(f.pathOf(path))
 	return t, number(err)
 }
 
 func (f folder) ReadAt(_ int, path string, p []byte, off int64) (int, errno.Errno) {
-	fd, err := syscall.Open(f.at(path), syscall.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	fd, err := syscall.Open(f.pathOf(path), syscall.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return 0, number(err)
 	}

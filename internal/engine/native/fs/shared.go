@@ -58,8 +58,8 @@ func (s *State) FromBefore(id InodeID) bool {
 // InShared reports whether an inode is seen by several nodes.
 func InShared(id InodeID) bool { return id >= firstShared }
 
-// at gives an inode, nil if there is none.
-func (s *State) at(id InodeID) *Inode {
+// lookupInode returns an inode, or nil if there is none.
+func (s *State) lookupInode(id InodeID) *Inode {
 	if InShared(id) && s.common != nil {
 		return s.common.Inodes[id]
 	}

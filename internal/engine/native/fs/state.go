@@ -245,11 +245,11 @@ func (s *State) HostPath(layer int, path string) string {
 func (s *State) Root() InodeID { return rootInode }
 
 // Get gives an inode for reading, nil if there is none.
-func (s *State) Get(id InodeID) *Inode { return s.at(id) }
+func (s *State) Get(id InodeID) *Inode { return s.lookupInode(id) }
 
 // inode gives an inode that must exist: a number that a caller holds a reference to.
 func (s *State) inode(id InodeID) *Inode {
-	in := s.at(id)
+	in := s.lookupInode(id)
 	if in == nil {
 		panic(fmt.Sprintf("fs: no inode %d", id))
 	}
@@ -269,7 +269,7 @@ func (s *State) Name(id InodeID) string {
 		}
 		dir, name := in.place(s)
 		parts = append(parts, name)
-		if in = s.at(dir); in == nil {
+		if in = s.lookupInode(dir); in == nil {
 			return ""
 		}
 	}

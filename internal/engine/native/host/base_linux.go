@@ -33,8 +33,8 @@ type Layer struct {
 	Below string       // of an image: the folder that the layer begins at, "" for the whole image
 }
 
-// in is a path of the layer as its image has it.
-func (l *Layer) in(path string) string {
+// imagePath converts a path of the layer to the path in its image.
+func (l *Layer) imagePath(path string) string {
 	switch {
 	case l.Below == "":
 		return path
@@ -68,7 +68,7 @@ type baseFile struct {
 // layer of its own at such a path is. The same holds of what the project's folder did not have then, where that is known. A
 // resource that the machine refuses is noted in lack, which may be nil.
 func NewBase(layers []Layer, hidden []string, project string, then *filetree.Tree, lack *Lack) (*Base, error) {
-	b := &Base{then: then.At(resolved(project)), worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
+	b := &Base{then: then.LookupAt(resolved(project)), worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
 	for i, l := range layers {
 		if l.Image != nil {
 			b.roots = append(b.roots, -1)
@@ -122,7 +122,7 @@ func (b *Base) Later(full string) bool { return b.then.Later(full) }
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
 func (b *Base) openat(layer int, path string, flags uint64) (int, errno.Errno) {
 	if l := &b.layers[layer]; l.Image != nil {
-		e := l.Image.Tree.Lookup(l.in(path))
+		e := l.Image.Tree.Lookup(l.imagePath(path))
 		if e == nil {
 			return -1, errno.ENOENT
 		}
@@ -151,7 +151,7 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, errno.Errno) {
 		return fs.BaseAttr{}, errno.ENOENT
 	}
 	if l := &b.layers[layer]; l.Image != nil {
-		return lstat(l.Image.Tree, l.in(path))
+		return lstat(l.Image.Tree, l.imagePath(path))
 	}
 	var st unix.Stat_t
 	err := unix.Fstatat(b.roots[layer], path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
@@ -192,7 +192,7 @@ func lstat(t *rootfs.Tree, path string) (fs.BaseAttr, errno.Errno) {
 // Readlink reads a symlink.
 func (b *Base) Readlink(layer int, path string) (string, errno.Errno) {
 	if l := &b.layers[layer]; l.Image != nil {
-		e := l.Image.Tree.Lookup(l.in(path))
+		e := l.Image.Tree.Lookup(l.imagePath(path))
 		switch {
 		case e == nil:
 			return "", errno.ENOENT
@@ -212,7 +212,7 @@ func (b *Base) Readlink(layer int, path string) (string, errno.Errno) {
 // ReadDir lists a folder.
 func (b *Base) ReadDir(layer int, path string) ([]string, errno.Errno) {
 	if l := &b.layers[layer]; l.Image != nil {
-		return l.Image.Tree.Names(l.in(path)), errno.OK
+		return l.Image.Tree.Names(l.imagePath(path)), errno.OK
 	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if e != errno.OK {

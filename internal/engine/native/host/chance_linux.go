@@ -423,8 +423,8 @@ func (c *chancePlaces) find(t *thread, at uint64) *code.Found {
 	return f
 }
 
-// in reports whether a page has such a breakpoint.
-func (c *chancePlaces) in(page uint64) bool {
+// hasPage reports whether a page has such a breakpoint.
+func (c *chancePlaces) hasPage(page uint64) bool {
 	if c == nil {
 		return false
 	}

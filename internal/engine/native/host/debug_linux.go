@@ -90,7 +90,7 @@ func (m *Machine) put(t *thread, wanted []uint64, except uint64) {
 		}
 		if m.setByte(t, at, int3) {
 			s.hidden[at] = b[0]
-			if page := at &^ (pageSize - 1); !t.chance.in(page) { // such a page was the process' own before
+			if page := at &^ (pageSize - 1); !t.chance.hasPage(page) { // such a page was the process' own before
 				s.pages[page] = true
 			}
 		}
@@ -348,11 +348,11 @@ func (m *Machine) runOn(t *thread, everyCall bool, stop *machine.Stop) (over, no
 			return false, false
 		}
 	}
-	return m.met(t, everyCall, false, status, stop)
+	return m.handleStop(t, everyCall, false, status, stop)
 }
 
-// met deals with a stop that is none of a debugger's.
-func (m *Machine) met(t *thread, everyCall, steps bool, status syscall.WaitStatus, stop *machine.Stop) (over, none bool) {
+// handleStop handles a stop that no debugger has asked for.
+func (m *Machine) handleStop(t *thread, everyCall, steps bool, status syscall.WaitStatus, stop *machine.Stop) (over, none bool) {
 	if int(status>>8) == int(unix.SIGSTOP) {
 		cause := m.watch.fired()
 		t.at = atStart
@@ -466,7 +466,7 @@ func (m *Machine) stepOver(t *thread, everyCall, steps bool, stop *machine.Stop)
 		*stop = machine.Stop{Kind: machine.StopExit, Status: status}
 		return true, false
 	case int(status>>8) != int(unix.SIGTRAP):
-		over, none = m.met(t, everyCall, steps, status, stop)
+		over, none = m.handleStop(t, everyCall, steps, status, stop)
 		if t.at == atCall {
 			t.unflag()
 		}
@@ -482,7 +482,7 @@ func (m *Machine) stepOver(t *thread, everyCall, steps bool, stop *machine.Stop)
 		if ours, goesOn := m.trapped(t, stop); ours {
 			return !goesOn, false
 		}
-		return m.met(t, everyCall, steps, status, stop)
+		return m.handleStop(t, everyCall, steps, status, stop)
 	}
 	m.unforce(t, unix.SIGTRAP)
 	if reason == trapCall && t.load().Rip == before.Rip { // only the call that it was in has ended

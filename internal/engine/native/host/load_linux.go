@@ -128,7 +128,7 @@ func (m *Machine) placeProgram(t *thread, img machine.Image, vector uint64) sysc
 		now := old
 		switch binary.LittleEndian.Uint64(t.auxv[i:]) {
 		case atPhdr:
-			now = bias + program.at()
+			now = bias + program.tableAddress()
 		case atPhnum:
 			now = uint64(program.Phnum)
 		case atEntry:
@@ -155,8 +155,8 @@ func (m *Machine) putBase(t *thread, vector, base uint64) {
 	}
 }
 
-// at is the address of the program headers, before the bias.
-func (h *headers) at() uint64 {
+// tableAddress returns the address of the program headers before the bias is added.
+func (h *headers) tableAddress() uint64 {
 	for _, p := range h.progs {
 		if elf.ProgType(p.Type) == elf.PT_PHDR {
 			return p.Vaddr

@@ -603,7 +603,7 @@ func (m *Machine) Execute(id ThreadID, nr uint64, args ...uint64) int64 {
 }
 
 func (m *Machine) execute(t *thread, nr uint64, args ...uint64) int64 {
-	saved, ok := m.begin(t, nr, args...)
+	saved, ok := m.beginCall(t, nr, args...)
 	for ok {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 		status, errno := m.wait(t)
@@ -631,11 +631,11 @@ const (
 	trapFlag = 0x100
 )
 
-// begin brings a thread into a call of the engine's choice, before the filter sees it; it returns the registers to put back by end.
+// beginCall brings a thread into a call of the engine's choice, before the filter sees it; it returns the registers to put back by end.
 // Where the call is made from is the program's own memory, which it may have changed. So nothing rests on what is there: the number
 // and all arguments are set in the kernel, at the stop at which the thread has entered a call. false means that the thread did
 // anything else, and that its process was killed for it.
-func (m *Machine) begin(t *thread, nr uint64, args ...uint64) (unix.PtraceRegs, bool) {
+func (m *Machine) beginCall(t *thread, nr uint64, args ...uint64) (unix.PtraceRegs, bool) {
 	m.withdraw(t)
 	saved := *t.load()
 	if t.queued != nil && t.queued.Kind == machine.StopExit {

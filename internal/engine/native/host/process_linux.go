@@ -224,7 +224,7 @@ func (m *Machine) Exec(id ThreadID, img machine.Image, others []ThreadID) syscal
 		return syscall.Errno(-fd)
 	}
 	m.writeAt(t, uint64(base), make([]byte, len(path))) // a process that shares the memory (vfork) must not see the machine's ids
-	saved, ok := m.begin(t, unix.SYS_EXECVEAT, uint64(fd), uint64(base)+at.empty, uint64(base)+at.argv, uint64(base)+at.env, unix.AT_EMPTY_PATH)
+	saved, ok := m.beginCall(t, unix.SYS_EXECVEAT, uint64(fd), uint64(base)+at.empty, uint64(base)+at.argv, uint64(base)+at.env, unix.AT_EMPTY_PATH)
 	if !ok {
 		return syscall.ESRCH
 	}
@@ -583,7 +583,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 
 // clone makes a thread execute clone(2), with flags of the engine's choice, and waits for the new thread to stop.
 func (m *Machine) clone(t *thread, flags, stack, tls uint64) (tid int, errno syscall.Errno) {
-	saved, ok := m.begin(t, unix.SYS_CLONE, flags, stack, 0, 0, tls)
+	saved, ok := m.beginCall(t, unix.SYS_CLONE, flags, stack, 0, 0, tls)
 	if !ok {
 		return 0, syscall.EAGAIN
 	}
@@ -618,7 +618,7 @@ func (m *Machine) clone(t *thread, flags, stack, tls uint64) (tid int, errno sys
 // Exit ends one thread, which stopped at a call.
 func (m *Machine) Exit(id ThreadID) {
 	t := m.get(id)
-	m.begin(t, unix.SYS_EXIT, 0)
+	m.beginCall(t, unix.SYS_EXIT, 0)
 	m.alive[t.tgid]--
 	ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
 	if t.leader && m.alive[t.tgid] > 0 {

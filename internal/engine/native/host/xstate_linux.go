@@ -105,15 +105,15 @@ func (s *extended) used() (mask uint64) {
 	}
 	for rest := s.enabled &^ legacy; rest != 0; rest &= rest - 1 {
 		n := bits.TrailingZeros64(rest)
-		if !zero(s.of(n)) {
+		if !zero(s.component(n)) {
 			mask |= 1 << n
 		}
 	}
 	return mask
 }
 
-// of are the bytes of a component beyond SSE.
-func (s *extended) of(n int) []byte {
+// component returns the bytes of a component beyond SSE.
+func (s *extended) component(n int) []byte {
 	c := &s.components[n]
 	from, to := min(c.offset, maxExtended), min(c.offset+c.size, maxExtended)
 	return s.area[from:to]
@@ -195,7 +195,7 @@ func (m *Machine) save(t *thread, in *code.Instruction, at uint64) bool {
 			offset += c.size
 		}
 		if stores>>n&1 != 0 {
-			write(to, s.of(n))
+			write(to, s.component(n))
 		}
 	}
 	if in.Kind == code.XSAVEC {
@@ -255,7 +255,7 @@ func (m *Machine) steadyFrame(t *thread, asynchronous bool) {
 	counted := binary.LittleEndian.Uint64(s.area[xsaveUsed:])
 	for rest := s.enabled &^ counted &^ legacy; rest != 0; rest &= rest - 1 {
 		n := bits.TrailingZeros64(rest)
-		if b := s.of(n); !zero(b) && s.components[n].offset+s.components[n].size <= size {
+		if b := s.component(n); !zero(b) && s.components[n].offset+s.components[n].size <= size {
 			clear(b)
 			m.writeAt(t, at+s.components[n].offset, b)
 		}

@@ -43,7 +43,7 @@ func (k *Kernel) Sums() (trace, strict []byte) { return k.hash.h.Sum(nil), k.str
 // Save copies the State, with the data that is kept outside of the State for speed.
 func (k *Kernel) Save() *State {
 	k.State.Hash, k.State.Strict = k.hash.state(), k.strict.state()
-	return clone.Of(k.State)
+	return clone.Deep(k.State)
 }
 
 // Load continues with a State that Save returned, in a kernel with the same machine and handles.

@@ -93,7 +93,7 @@ func (k *Kernel) resume(t *Thread) {
 	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
 	switched := uint64(0)
 	for k.stop.Kind == machine.StopPoint {
-		if switched = k.met(t); switched > 0 {
+		if switched = k.notePoint(t); switched > 0 {
 			break
 		}
 		k.Turns++

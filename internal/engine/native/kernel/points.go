@@ -99,8 +99,8 @@ func (k *Kernel) LayIn(c machine.Code) {
 	}
 }
 
-// met notes that a thread has come to a point. It gives what the tape says: 0, or 1 more than the number of a switch.
-func (k *Kernel) met(t *Thread) uint64 {
+// notePoint notes that a thread has reached a point. It returns the tape's choice: 0, or 1 more than the number of a switch.
+func (k *Kernel) notePoint(t *Thread) uint64 {
 	p, s := &k.State.Points, &k.stop
 	number := slices.IndexFunc(k.Handles.Codes, func(c machine.Code) bool { return c == s.Code })
 	i := slices.IndexFunc(p.Met, func(b Met) bool { return b.Code == number && b.Place == s.Place })

@@ -44,8 +44,8 @@ func byFD(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) {
 	return inodeOf(k, t, fd)
 }
 
-// on makes the handler of one form of a call: on a path, on a symbolic link, or on a descriptor.
-func on(arg inodeArg, h func(k *Kernel, t *Thread, arg inodeArg) Result) kernel.Handler {
+// inodeHandler makes the handler of one form of a call: on a path, on a symbolic link, or on a descriptor.
+func inodeHandler(arg inodeArg, h func(k *Kernel, t *Thread, arg inodeArg) Result) kernel.Handler {
 	return func(k *Kernel, t *Thread) Result { return h(k, t, arg) }
 }
 

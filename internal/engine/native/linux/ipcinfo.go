@@ -26,8 +26,8 @@ func objects[T any](n kernel.NodeID, all map[int64]*T, of func(*T) kernel.NodeID
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(id int64) bool { return of(all[id]) != n })
 }
 
-// at is the number of the object at a place.
-func at(ids []int64, place int) (int64, bool) {
+// idAt returns the number of the object at a place.
+func idAt(ids []int64, place int) (int64, bool) {
 	if place >= 0 && place < len(ids) {
 		return ids[place], true
 	}

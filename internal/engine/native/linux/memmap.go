@@ -592,7 +592,7 @@ func sysShmctl(k *Kernel, t *Thread) Result {
 	case ipcInfo, shmInfo:
 		return shmLimits(k, t, cmd, addr)
 	case shmStat, shmStatAny:
-		id, ok := at(segments(k, t.Node), shmid)
+		id, ok := idAt(segments(k, t.Node), shmid)
 		if !ok {
 			return fail(unix.EINVAL)
 		}

@@ -87,7 +87,7 @@ func openPath(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint
 	if resolve&fs.RESOLVE_IN_ROOT != 0 && path != "" {
 		start = "." // an absolute path, too, begins at the descriptor
 	}
-	at, e := from(k, t, dirfd, start)
+	at, e := startDir(k, t, dirfd, start)
 	if e != 0 {
 		return fail(e)
 	}

@@ -261,7 +261,7 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 	case ipcInfo, semInfo:
 		return semLimits(k, t, cmd, arg)
 	case semStat, semStatAny:
-		id, ok := at(objects(t.Node, k.Sems, func(s *kernel.SemSet) kernel.NodeID { return s.Perm.Node }), semid)
+		id, ok := idAt(objects(t.Node, k.Sems, func(s *kernel.SemSet) kernel.NodeID { return s.Perm.Node }), semid)
 		if !ok {
 			return fail(unix.EINVAL)
 		}
@@ -467,7 +467,7 @@ func sysMsgctl(k *Kernel, t *Thread) Result {
 	case ipcInfo, msgInfo:
 		return msgLimits(k, t, cmd, addr)
 	case msgStat, msgStatAny:
-		id, ok := at(objects(t.Node, k.Queues, func(q *kernel.MsgQueue) kernel.NodeID { return q.Perm.Node }), msqid)
+		id, ok := idAt(objects(t.Node, k.Queues, func(q *kernel.MsgQueue) kernel.NodeID { return q.Perm.Node }), msqid)
 		if !ok {
 			return fail(unix.EINVAL)
 		}

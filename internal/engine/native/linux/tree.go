@@ -35,8 +35,8 @@ func env(k *Kernel, t *Thread) *fs.Env {
 	return e
 }
 
-// from gives the directory at which a path starts.
-func from(k *Kernel, t *Thread, dirfd int, path string) (fs.InodeID, unix.Errno) {
+// startDir returns the directory at which a path starts.
+func startDir(k *Kernel, t *Thread, dirfd int, path string) (fs.InodeID, unix.Errno) {
 	switch {
 	case path == "":
 		return 0, unix.ENOENT
@@ -61,7 +61,7 @@ func pathFrom(k *Kernel, t *Thread, dirfd int, addr uint64) (fs.InodeID, string,
 	if e != 0 {
 		return 0, "", e
 	}
-	at, e := from(k, t, dirfd, path)
+	at, e := startDir(k, t, dirfd, path)
 	return at, path, e
 }
 
@@ -89,7 +89,7 @@ func findAs(k *Kernel, t *Thread, env *fs.Env, dirfd int, path string, flags int
 		}
 		return f.Inode, nil, 0
 	}
-	at, e := from(k, t, dirfd, path)
+	at, e := startDir(k, t, dirfd, path)
 	if e != 0 {
 		return 0, nil, e
 	}
@@ -288,7 +288,7 @@ func socketInode(k *Kernel, t *Thread, path string) (fs.InodeID, unix.Errno) {
 
 // makeSocket makes the file that a unix socket is bound to.
 func makeSocket(k *Kernel, t *Thread, path string) (fs.InodeID, unix.Errno) {
-	at, e := from(k, t, unix.AT_FDCWD, path)
+	at, e := startDir(k, t, unix.AT_FDCWD, path)
 	if e != 0 {
 		return 0, e
 	}

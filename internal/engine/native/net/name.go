@@ -145,7 +145,7 @@ func (s *State) called(network int, name string) bool {
 func (s *State) holders(network int, name string) []*nic {
 	var found []*nic
 	for _, n := range s.Nodes {
-		if i := n.on(network); i != nil && (!i.Unnamed && named(n.names(), name) || named(i.Aliases, name)) {
+		if i := n.nicOn(network); i != nil && (!i.Unnamed && named(n.names(), name) || named(i.Aliases, name)) {
 			found = append(found, i)
 		}
 	}

@@ -214,8 +214,8 @@ func (n *node) local(ip IP) bool {
 	return ip.isLoopback() && !(ip == loopback6 && n.Tuning.NoIPv6) || slices.ContainsFunc(n.NICs, func(i nic) bool { return i.owns(ip) })
 }
 
-// on finds the interface that a node has on a network, or nil.
-func (n *node) on(network int) *nic {
+// nicOn finds the interface that a node has on a network, or nil.
+func (n *node) nicOn(network int) *nic {
 	for i := range n.NICs {
 		if n.NICs[i].Network == network {
 			return &n.NICs[i]
@@ -237,7 +237,7 @@ func (n *node) exit(ip IP) *nic {
 // owner finds the node that has an address on a network.
 func (s *State) owner(network int, ip IP) (NodeID, bool) {
 	for id, n := range s.Nodes {
-		if i := n.on(network); i != nil && i.owns(ip) {
+		if i := n.nicOn(network); i != nil && i.owns(ip) {
 			return NodeID(id), true
 		}
 	}

@@ -270,7 +270,7 @@ func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, errno.Er
 		return sk.recvUrgent(limit, flags)
 	case t.RcvBytes > int64(skip) && limit > 0:
 		t.TookData = true
-		data := t.take(most+skip, flags&MSG_PEEK != 0)
+		data := t.takeBytes(most+skip, flags&MSG_PEEK != 0)
 		if flags&MSG_PEEK == 0 {
 			s.Bytes -= int64(len(data))
 			t.passUrgent()
@@ -292,8 +292,8 @@ func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, errno.Er
 	return Received{}, errno.EAGAIN
 }
 
-// take copies up to limit bytes out of the receive queue, and removes them unless peek is set.
-func (t *tcb) take(limit int, peek bool) []byte {
+// takeBytes copies up to limit bytes out of the receive queue, and removes them unless peek is set.
+func (t *tcb) takeBytes(limit int, peek bool) []byte {
 	first := t.RcvQueue[0]
 	var data []byte
 	if len(first) >= limit || len(t.RcvQueue) == 1 {

@@ -186,7 +186,7 @@ func (sk *sock) groupNIC(s *State, ip IP) *nic {
 // udpToAll sends to every node of a network, the sender's own included unless it does not want its multicasts back.
 func (sk *sock) udpToAll(s *State, env Env, network int, src, dst AddrPort, data []byte) {
 	for i, n := range s.Nodes {
-		if n.on(network) == nil {
+		if n.nicOn(network) == nil {
 			continue
 		}
 		if to := NodeID(i); to != sk.Node || !sk.Opt.NoMulticastLoop {

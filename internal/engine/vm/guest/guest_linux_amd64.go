@@ -93,7 +93,7 @@ func run() error {
 	a := &agent{bell: b, procs: map[int64]*proc{}, sources: map[int]*source{}}
 	a.baseNs = monotonic()
 	hello := &wire.Hello{Kernel: release()}
-	if err := a.begin(); err != nil {
+	if err := a.prepareKernel(); err != nil {
 		hello.Failed = err.Error()
 	}
 	return a.loop(hello)
@@ -119,8 +119,8 @@ func furnish() error {
 	return nil
 }
 
-// begin gets the kernel to have what nodes need.
-func (a *agent) begin() error {
+// prepareKernel loads the modules and sets up the kernel for the nodes.
+func (a *agent) prepareKernel() error {
 	list, err := os.ReadFile(wire.ModulesFile)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (a *agent) loop(hello *wire.Hello) error {
 		if len(request.Results) == 0 {
 			a.wait(answer.DueNs)
 		}
-		request.Notices = a.take()
+		request.Notices = a.takeNotices()
 		request.NowNs = a.now()
 	}
 }
@@ -240,8 +240,8 @@ func tidy() {
 	}
 }
 
-// take gives what is to be reported, as much as one request may have.
-func (a *agent) take() (taken []wire.Notice) {
+// takeNotices removes and returns the notices to report, as many as fit into one request.
+func (a *agent) takeNotices() (taken []wire.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	size := 0
@@ -452,8 +452,8 @@ func killed(record string) (n wire.Notice, ok bool) {
 	return n, true
 }
 
-// met reports that a packet has met a fault.
-func (a *agent) met(from, to, fault int) {
+// reportFault reports that a packet met a fault.
+func (a *agent) reportFault(from, to, fault int) {
 	a.note(wire.Notice{Kind: wire.Met, Node: from, To: to, Fault: fault})
 	a.rouse()
 }
@@ -531,7 +531,7 @@ func (a *agent) setup(s *wire.Setup) error {
 		return fmt.Errorf("the date: %w", err)
 	}
 	var err error
-	if a.fabric, err = newFabric(a.bell, a.now, a.baseNs, a.met); err != nil {
+	if a.fabric, err = newFabric(a.bell, a.now, a.baseNs, a.reportFault); err != nil {
 		return err
 	}
 	a.fabric.ask = s.Ask

@@ -279,12 +279,12 @@ func (f *fabric) drain(from int, buffer []byte) {
 		if err != nil || n <= 0 {
 			return
 		}
-		f.take(from, buffer[:n])
+		f.receivePacket(from, buffer[:n])
 	}
 }
 
-// take receives a packet of a port.
-func (f *fabric) take(from int, data []byte) {
+// receivePacket receives a packet of a port.
+func (f *fabric) receivePacket(from int, data []byte) {
 	dst, datagram, ok := destination(data)
 	if !ok {
 		return

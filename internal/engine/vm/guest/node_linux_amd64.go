@@ -60,7 +60,7 @@ func newNode(a *agent, id int, w wire.Node, disk int64) (*node, error) {
 			return nil, err
 		}
 	}
-	return n, n.begin(a)
+	return n, n.startThread(a)
 }
 
 // again makes a node that has lost its power once more.
@@ -69,11 +69,11 @@ func again(a *agent, old *node) (*node, error) {
 	if err := copyImage(old.image(), n.image()); err != nil {
 		return nil, err
 	}
-	return n, n.begin(a)
+	return n, n.startThread(a)
 }
 
-// begin makes the node on a thread of its own.
-func (n *node) begin(a *agent) error {
+// startThread makes the node on its own thread.
+func (n *node) startThread(a *agent) error {
 	n.calls = make(chan func())
 	var err error
 	go func() {

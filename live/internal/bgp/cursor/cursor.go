@@ -37,8 +37,8 @@ func (c *Cursor) Left() int {
 	return len(c.rest)
 }
 
-// At is the offset of the next byte.
-func (c *Cursor) At() int64 { return c.at }
+// Offset returns the offset of the next byte.
+func (c *Cursor) Offset() int64 { return c.at }
 
 // Err is the first error of this cursor and of its parts.
 func (c *Cursor) Err() error {

@@ -132,7 +132,7 @@ func (o *Origins) Enumerate(p *policy.Policy, a *bgp.Attributes, excepted prefix
 			}
 		}
 	}
-	return prefixset.Of(ranges...)
+	return prefixset.FromRanges(ranges...)
 }
 
 // below are a prefix and all that lie in it, up to a length.

@@ -21,7 +21,7 @@ func TestYouTube(t *testing.T) {
 	o := Table([]bgp.Route{route("208.65.152.0/22", 1, 36561), route("203.81.224.0/19", 1, 17557), route("192.88.99.0/24", 1, 2)})
 	pakistan := &bgp.Attributes{Path: bgp.Sequence(17557)}
 	none := prefixset.Set{}
-	anycast := prefixset.Of(prefixset.Exactly(netip.MustParsePrefix("192.88.99.0/24")))
+	anycast := prefixset.FromRanges(prefixset.Exactly(netip.MustParsePrefix("192.88.99.0/24")))
 	to24 := prefixset.Range{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Min: 8, Max: 24}
 	own := prefixset.Range{Prefix: netip.MustParsePrefix("203.81.224.0/19"), Min: 19, Max: 24}
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestLeaksAreThoseOfBruteForce(t *testing.T) {
 		p.Statements = append([]policy.Statement{{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix("0.0.0.0/0"),
 			Min: 27, Max: 32}}}}, p.Statements...)
 		a := &bgp.Attributes{Path: bgp.Sequence(uint32(2 + below(5)))}
-		excepted := prefixset.Of(ranges(below(3))...)
+		excepted := prefixset.FromRanges(ranges(below(3))...)
 		got, want := o.Leaks(p, a, excepted), o.Enumerate(p, a, excepted, 26)
 		if !got.Equal(want) {
 			t.Fatalf("round %d: %v, not %v", round, got, want)
@@ -137,7 +137,7 @@ func TestScenarios(t *testing.T) {
 
 func TestComparison(t *testing.T) {
 	r := func(text string, low, high int) prefixset.Set {
-		return prefixset.Of(prefixset.Range{Prefix: netip.MustParsePrefix(text), Min: low, Max: high})
+		return prefixset.FromRanges(prefixset.Range{Prefix: netip.MustParsePrefix(text), Min: low, Max: high})
 	}
 	c := Compare(r("10.0.0.0/8", 9, 10), r("10.0.0.0/8", 8, 9))
 	if fmt.Sprint(c.Leaks, c.Found, c.Missed, c.FalseAlarms, c.Recall()) != "3 2 10.0.0.0/8 10.0.0.0/8 ge 10 le 10 0.6666666666666666" {

@@ -63,7 +63,7 @@ func (r *Reader) Next() (*Record, error) {
 	rec := &Record{TimeUs: int64(seconds) * second}
 	if kind == typeBGP4MPx {
 		rec.Extended = true
-		at := c.At()
+		at := c.Offset()
 		us := c.Uint32("microseconds")
 		if us >= second {
 			c.Fail(at, "a time has %s", plural.Count(us, "microsecond"))
@@ -72,7 +72,7 @@ func (r *Reader) Next() (*Record, error) {
 	}
 	rec.Body = r.body(c, kind, subtype)
 	if c.Left() > 0 {
-		c.Fail(c.At(), "a record is %s too long", plural.Count(c.Left(), "byte"))
+		c.Fail(c.Offset(), "a record is %s too long", plural.Count(c.Left(), "byte"))
 	}
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (r *Reader) body(c *cursor.Cursor, kind, subtype uint16) Body {
 func readDump(c *cursor.Cursor) *Dump {
 	d := &Dump{View: c.Uint16("the view"), Sequence: c.Uint16("the sequence number")}
 	address := readAddress(c, false)
-	at := c.At()
+	at := c.Offset()
 	bits := int(c.Uint8("the length of a prefix"))
 	if bits > 32 {
 		c.Fail(at, "a prefix of IPv4 has a length of %d", bits)
@@ -138,7 +138,7 @@ func readIndex(c *cursor.Cursor) *PeerIndex {
 func (r *Reader) readRIB(c *cursor.Cursor) *RIB {
 	rib := &RIB{Sequence: c.Uint32("the sequence number"), Prefix: bgp.ReadPrefix(c)}
 	for n := c.Uint16("the number of entries"); n > 0 && c.Err() == nil; n-- {
-		at := c.At()
+		at := c.Offset()
 		e := Entry{Peer: c.Uint16("the index of a peer"), OriginatedS: c.Uint32("the time of origination")}
 		if r.index == nil {
 			c.Fail(at, "an entry comes before the index of peers")
@@ -155,7 +155,7 @@ func readSession(c *cursor.Cursor, as4 bool) Session {
 	s := Session{AS4: as4}
 	s.Peer.ASN, s.Local.ASN = readAS(c, as4), readAS(c, as4)
 	s.Interface = c.Uint16("the index of an interface")
-	at := c.At()
+	at := c.Offset()
 	family := c.Uint16("the address family")
 	if family != afiIPv4 && family != afiIPv6 {
 		c.Fail(at, "a session has the address family %d", family)

@@ -57,7 +57,7 @@ func (p *Policy) Accepted(a *bgp.Attributes) prefixset.Set {
 		}
 		decided := undecided
 		if s.Prefixes != nil {
-			decided = undecided.Intersect(prefixset.Of(s.Prefixes...))
+			decided = undecided.Intersect(prefixset.FromRanges(s.Prefixes...))
 		}
 		if s.Accept {
 			accepted = accepted.Union(decided)

@@ -61,7 +61,7 @@ func randomAttributes(below func(int) int) *bgp.Attributes {
 
 func TestAcceptedIsWhatIsAccepted(t *testing.T) {
 	below := draw(1)
-	all := prefixset.Of(prefixset.Range{Prefix: netip.MustParsePrefix("20.0.0.0/24"), Min: 24, Max: 32})
+	all := prefixset.FromRanges(prefixset.Range{Prefix: netip.MustParsePrefix("20.0.0.0/24"), Min: 24, Max: 32})
 	accepted, rejected := 0, 0
 	for range 200 {
 		p, a := random("p", below), randomAttributes(below)

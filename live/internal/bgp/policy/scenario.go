@@ -77,7 +77,7 @@ func wider(block netip.Prefix) netip.Prefix {
 
 // crowded reports whether another AS has a prefix beside the block, which the wrong length lets in.
 func crowded(block netip.Prefix, customer uint32, origin map[netip.Prefix]uint32) bool {
-	for p := range prefixset.Of(prefixset.Range{Prefix: wider(block), Max: block.Bits()}).Prefixes() {
+	for p := range prefixset.FromRanges(prefixset.Range{Prefix: wider(block), Max: block.Bits()}).Prefixes() {
 		if asn, ok := origin[p]; ok && asn != customer {
 			return true
 		}

@@ -113,8 +113,8 @@ func within(p netip.Prefix, length int) span {
 	return span{uint32(first), uint32(first + 1<<down - 1)}
 }
 
-// Of is the set of all prefixes in some ranges.
-func Of(ranges ...Range) Set {
+// FromRanges returns the set of all prefixes in some ranges.
+func FromRanges(ranges ...Range) Set {
 	var s Set
 	for _, r := range ranges {
 		for length := max(r.Min, r.Prefix.Bits()); length <= min(r.Max, Lengths-1); length++ {
@@ -129,7 +129,9 @@ func Of(ranges ...Range) Set {
 }
 
 // All is the set of all prefixes.
-func All() Set { return Of(Range{netip.PrefixFrom(netip.IPv4Unspecified(), 0), 0, Lengths - 1}) }
+func All() Set {
+	return FromRanges(Range{netip.PrefixFrom(netip.IPv4Unspecified(), 0), 0, Lengths - 1})
+}
 
 // join makes runs in order of their first prefix disjoint and apart, in their own memory.
 func join(runs []span) []span {

@@ -18,11 +18,11 @@ func TestRangesAreFewAndCanonical(t *testing.T) {
 	}{
 		{Set{}, ""},
 		{All(), "0.0.0.0/0 le 32"},
-		{Of(r("10.0.0.0/8", 0, 24)), "10.0.0.0/8 le 24"},
-		{Of(r("10.0.0.0/8", 24, 24)), "10.0.0.0/8 ge 24 le 24"},
-		{Of(r("10.0.0.0/9", 10, 24), r("10.128.0.0/9", 10, 24)), "10.0.0.0/8 ge 10 le 24"},
-		{Of(r("10.0.0.0/8", 8, 9)).Minus(Of(r("10.0.0.0/9", 9, 9))), "10.0.0.0/8, 10.128.0.0/9"},
-		{Of(r("255.255.255.255/32", 0, 32), r("255.255.255.254/32", 32, 32)), "255.255.255.254/31 ge 32"},
+		{FromRanges(r("10.0.0.0/8", 0, 24)), "10.0.0.0/8 le 24"},
+		{FromRanges(r("10.0.0.0/8", 24, 24)), "10.0.0.0/8 ge 24 le 24"},
+		{FromRanges(r("10.0.0.0/9", 10, 24), r("10.128.0.0/9", 10, 24)), "10.0.0.0/8 ge 10 le 24"},
+		{FromRanges(r("10.0.0.0/8", 8, 9)).Minus(FromRanges(r("10.0.0.0/9", 9, 9))), "10.0.0.0/8, 10.128.0.0/9"},
+		{FromRanges(r("255.255.255.255/32", 0, 32), r("255.255.255.254/32", 32, 32)), "255.255.255.254/31 ge 32"},
 		{All().Minus(All()), ""},
 	} {
 		if got := c.set.String(); got != c.want {
@@ -49,13 +49,13 @@ func TestSetsAreThoseOfGo(t *testing.T) {
 				p := netip.PrefixFrom(netip.AddrFrom4([4]byte{255, 255, 255, byte(192 + draw(64))}), bits).Masked()
 				x := Range{p, 24 + draw(9), 24 + draw(9)}
 				ranges = append(ranges, x)
-				for p := range Of(r("255.255.255.192/26", 26, 32)).Prefixes() {
+				for p := range FromRanges(r("255.255.255.192/26", 26, 32)).Prefixes() {
 					if x.Contains(p) {
 						twins[i][p] = true
 					}
 				}
 			}
-			sets[i] = Of(ranges...)
+			sets[i] = FromRanges(ranges...)
 		}
 		a, b := sets[0], sets[1]
 		for name, c := range map[string]struct {
@@ -66,10 +66,10 @@ func TestSetsAreThoseOfGo(t *testing.T) {
 			"union":     {a.Union(b), func(a, b bool) bool { return a || b }},
 			"intersect": {a.Intersect(b), func(a, b bool) bool { return a && b }},
 			"minus":     {a.Minus(b), func(a, b bool) bool { return a && !b }},
-			"by ranges": {Of(a.Ranges()...), func(a, _ bool) bool { return a }},
+			"by ranges": {FromRanges(a.Ranges()...), func(a, _ bool) bool { return a }},
 		} {
 			n := uint64(0)
-			for p := range Of(r("255.255.255.192/26", 26, 32)).Prefixes() {
+			for p := range FromRanges(r("255.255.255.192/26", 26, 32)).Prefixes() {
 				want := c.has(twins[0][p], twins[1][p])
 				if want {
 					n++
@@ -81,7 +81,7 @@ func TestSetsAreThoseOfGo(t *testing.T) {
 			if c.set.Len() != n || c.set.Empty() != (n == 0) {
 				t.Fatalf("round %d: %s of %v and %v has %d prefixes, not %d", round, name, a, b, c.set.Len(), n)
 			}
-			if !c.set.Equal(Of(c.set.Ranges()...)) || !slices.Equal(c.set.Ranges(), Of(c.set.Ranges()...).Ranges()) {
+			if !c.set.Equal(FromRanges(c.set.Ranges()...)) || !slices.Equal(c.set.Ranges(), FromRanges(c.set.Ranges()...).Ranges()) {
 				t.Fatalf("round %d: the ranges of %s are not canonical: %v", round, name, c.set)
 			}
 		}

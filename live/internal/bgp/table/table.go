@@ -160,7 +160,7 @@ func (s *slots) free(address uint32, length int) bool {
 	return true
 }
 
-func (s *slots) take(address uint32, length int) {
+func (s *slots) markPrefix(address uint32, length int) {
 	for slot, end := address>>8, address>>8+slotsOf(length); slot < end; slot++ {
 		s[slot/64] |= 1 << (slot % 64)
 	}
@@ -174,7 +174,7 @@ func place(d *draws, prefixes int) []block {
 	var used slots
 	for _, p := range reserved {
 		a := p.Addr().As4()
-		used.take(binary.BigEndian.Uint32(a[:]), p.Bits())
+		used.markPrefix(binary.BigEndian.Uint32(a[:]), p.Bits())
 	}
 	var blocks []block
 	taken := map[uint64]bool{} // address and length
@@ -235,7 +235,7 @@ func root(d *draws, length int, used *slots) (block, bool) {
 	for range tries {
 		b := block{uint32(uint64(d.next()) >> (64 - length) << (32 - length)), length, -1, 0}
 		if used.free(b.address&^255, min(length, 24)) {
-			used.take(b.address&^255, min(length, 24))
+			used.markPrefix(b.address&^255, min(length, 24))
 			return b, true
 		}
 	}

@@ -105,8 +105,8 @@ func TestSizesAreBounded(t *testing.T) {
 // A slow twin of the bits of /24s.
 func TestFreeSlots(t *testing.T) {
 	var s slots
-	s.take(0x01020300, 24)
-	s.take(0x02000000, 9)
+	s.markPrefix(0x01020300, 24)
+	s.markPrefix(0x02000000, 9)
 	for _, c := range []struct {
 		prefix string
 		free   bool

@@ -43,7 +43,7 @@ func (t Target) regions(s *Search) iter.Seq2[region, error] {
 			return
 		}
 		for i := uint32(0); i < 1<<blockBits; i++ {
-			if !t.block(s, at(i<<(32-blockBits), blockBits), around, yield) {
+			if !t.block(s, prefixAt(i<<(32-blockBits), blockBits), around, yield) {
 				return
 			}
 		}
@@ -66,7 +66,7 @@ func (t Target) block(s *Search, block netip.Prefix, around []bgp.Route, yield f
 	a := block.Addr().As4()
 	first, length := binary.BigEndian.Uint32(a[:]), block.Bits()+1
 	for _, half := range []uint32{first, first | 1<<(32-length)} {
-		if !t.block(s, at(half, length), around, yield) {
+		if !t.block(s, prefixAt(half, length), around, yield) {
 			return false
 		}
 	}

@@ -85,7 +85,7 @@ func (n *network) target(t *testing.T) Target {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	checkpoint, err := d.Take()
+	checkpoint, err := d.TakeCheckpoint()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (n *network) target(t *testing.T) Target {
 		}
 		return router.New(c, daemon.Budget{Calls: 1 << 20, CPU: time.Minute})
 	}
-	return Target{Copy: fresh, Control: n.Control, From: n.customer.From(), To: n.internet.From()}
+	return Target{Copy: fresh, Control: n.Control, From: n.customer.LocalAddr(), To: n.internet.LocalAddr()}
 }
 
 // The provider's filter is missing, wrong in three ways, and right: copies of its BIRD find exactly the prefixes that the
@@ -108,7 +108,7 @@ func TestThreeRouters(t *testing.T) {
 	oracle := leak.Table(made.Routes)
 	// One of the prefixes that a wrong filter lets in is that of an anycast service.
 	let := oracle.Leaks(scenario.Import(policy.WrongASN), scenario.Announcement(), prefixset.Set{})
-	anycast := prefixset.Of(let.Ranges()[0])
+	anycast := prefixset.FromRanges(let.Ranges()[0])
 	for _, f := range policy.Filters {
 		t.Run(string(f), func(t *testing.T) {
 			imports := scenario.Import(f)

@@ -36,7 +36,7 @@ func cut(block netip.Prefix, table []netip.Prefix, limits []prefixset.Range) cla
 // probes are the prefixes of a length that stand for its classes.
 func (c classes) probes(length int) (list []netip.Prefix) {
 	c.sweep(length, func(probe netip.Prefix, first, _ uint32) {
-		if at(first, length) == probe {
+		if prefixAt(first, length) == probe {
 			list = append(list, probe)
 		}
 	})
@@ -77,7 +77,7 @@ func (c classes) sweep(length int, yield func(probe netip.Prefix, first, last ui
 		if n := len(stack); n > 0 && next < end {
 			inner := &stack[n-1]
 			if !inner.probe.IsValid() {
-				inner.probe = at(uint32(next), length)
+				inner.probe = prefixAt(uint32(next), length)
 			}
 			yield(inner.probe, uint32(next), uint32(end-1))
 		}
@@ -105,8 +105,8 @@ func (c classes) sweep(length int, yield func(probe netip.Prefix, first, last ui
 	}
 }
 
-// at is the prefix of a length that begins at an address.
-func at(address uint32, length int) netip.Prefix {
+// prefixAt returns the prefix of a length that begins at an address.
+func prefixAt(address uint32, length int) netip.Prefix {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], address)
 	return netip.PrefixFrom(netip.AddrFrom4(a), length)

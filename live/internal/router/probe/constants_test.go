@@ -54,7 +54,7 @@ func TestConstantsOfPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := ParseConstants(b.String())
-		if got, want := prefixset.Of(c.Limits...), prefixset.Of(Limits(p)...); !want.Minus(got).Empty() || !got.Minus(want).Empty() {
+		if got, want := prefixset.FromRanges(c.Limits...), prefixset.FromRanges(Limits(p)...); !want.Minus(got).Empty() || !got.Minus(want).Empty() {
 			t.Errorf("%s: %v instead of %v", f, got, want)
 		}
 		if len(c.Communities) != 1 || c.Communities[0] != scenario.Tag || f != policy.Missing && (len(c.ASNs) != 1 || c.ASNs[0] != scenario.Customer) {

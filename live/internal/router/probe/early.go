@@ -37,7 +37,7 @@ func (t Target) early(s *Search, n *Result) error {
 	list := limited(s.Limits)
 	for i := range uint32(earlySamples) {
 		const distance, middle = 1 << 26, 1 << 25
-		routes, err := askCopy(r, t.Control, "show route for "+at(i*distance+middle, 32).Addr().String()+" primary")
+		routes, err := askCopy(r, t.Control, "show route for "+prefixAt(i*distance+middle, 32).Addr().String()+" primary")
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (t Target) early(s *Search, n *Result) error {
 func limited(limits []prefixset.Range) (list []netip.Prefix) {
 	known := map[netip.Prefix]bool{}
 	for _, r := range limits {
-		set := prefixset.Of(r)
+		set := prefixset.FromRanges(r)
 		if set.Len() > earlyRange {
 			continue
 		}

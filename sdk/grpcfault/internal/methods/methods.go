@@ -21,8 +21,8 @@ func (t Table[T]) Add(name string, entry *T) {
 	t[name] = entry
 }
 
-// Of returns the entry for a method by the most specific name, or nil.
-func (t Table[T]) Of(method string) *T {
+// Lookup returns the entry for a method by the most specific name, or nil.
+func (t Table[T]) Lookup(method string) *T {
 	if entry := t[method]; entry != nil {
 		return entry
 	}

@@ -143,7 +143,7 @@ func main() {
 	out := json.NewEncoder(os.Stdout)
 	for range *checkpoints {
 		before, hit := digest(), hits.Load()
-		c, err := checkpoint.Take(&checkpoint.Plan{Run: explore, MemoryBytes: 1 << 30})
+		c, err := checkpoint.Capture(&checkpoint.Plan{Run: explore, MemoryBytes: 1 << 30})
 		if err == nil {
 			err = c.Ready()
 		}

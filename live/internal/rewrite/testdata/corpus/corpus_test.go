@@ -63,7 +63,7 @@ const rounds = 200
 func TestOtherGoroutines(t *testing.T) {
 	in := Input{A: 3, B: 2, C: 1, S: []byte("ab")}
 	record := func() shadow.Path {
-		shadow.Begin(nil)
+		shadow.BeginPath(nil)
 		outcome(in, decisions, true)
 		return shadow.End()
 	}
@@ -114,7 +114,7 @@ func TestBodiesAgree(t *testing.T) {
 			if first != second {
 				t.Fatalf("%s of %+v:\nfirst  %s\nsecond %s", c.Name, in, first, second)
 			}
-			shadow.Begin(nil)
+			shadow.BeginPath(nil)
 			third := outcome(in, c.Run, true)
 			p := shadow.End()
 			if first != third {
@@ -157,7 +157,7 @@ func TestPredictionsComeTrue(t *testing.T) {
 		}
 		in := Input{A: 3, B: 2, C: 1, S: []byte("ab")}
 		r := search.Search(search.Options{Paths: 40}, func(values []uint64) search.Run {
-			shadow.Begin(values)
+			shadow.BeginPath(values)
 			outcome(in, c.Run, true)
 			return search.Run{Path: shadow.End()}
 		})

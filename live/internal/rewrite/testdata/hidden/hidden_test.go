@@ -26,7 +26,7 @@ func TestNothingIsLostSilently(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			found := false
 			r := search.Search(search.Options{Paths: 300}, func(values []uint64) search.Run {
-				shadow.Begin(values)
+				shadow.BeginPath(values)
 				m := &message{n: 5, list: []byte("abcd")}
 				shadow.Symbolic("n", unsafe.Pointer(&m.n), 4, false)
 				for i := range m.list {
