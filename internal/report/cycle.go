@@ -115,7 +115,7 @@ func drawCycle(steps []isolation.Dependency, txns []cycleTxn) template.HTML {
 	return template.HTML(d.String())
 }
 
-// drawEdge draws an arrow that bends to its right, so that the way back is another one.
+// drawEdge draws an arrow that bends to its left, which is the outside of the circle, so that the way back is another one.
 func drawEdge(d *chart.Drawing, s isolation.Dependency, place func(int) (float64, float64), nth int) {
 	x1, y1 := place(s.From)
 	x2, y2 := place(s.To)
@@ -123,7 +123,7 @@ func drawEdge(d *chart.Drawing, s isolation.Dependency, place func(int) (float64
 	length := math.Hypot(dx, dy)
 	ux, uy := dx/length, dy/length
 	bend := 34 + 26*float64(nth)
-	mx, my := (x1+x2)/2+uy*bend, (y1+y2)/2-ux*bend
+	mx, my := (x1+x2)/2-uy*bend, (y1+y2)/2+ux*bend
 	edge := func(x, y float64) (float64, float64) { // where the arrow meets the circle
 		vx, vy := mx-x, my-y
 		l := math.Hypot(vx, vy)
@@ -136,7 +136,8 @@ func drawEdge(d *chart.Drawing, s isolation.Dependency, place func(int) (float64
 	if s.Key != "" {
 		label += " " + Visible(s.Key, cycleLabel)
 	}
+	labelGap := 14 + 3.3*float64(len([]rune(label))) // a label stands in the middle of its text
 	// The middle of the curve, and a little further out.
-	lx, ly := 0.25*ax+0.5*mx+0.25*bx+uy*10, 0.25*ay+0.5*my+0.25*by-ux*10
+	lx, ly := 0.25*ax+0.5*mx+0.25*bx-uy*labelGap, 0.25*ay+0.5*my+0.25*by+ux*14
 	d.Text(lx, ly+4, "dependency-label", "middle", label)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func pastFault(f *fault.Injection) string {
 
 // pastCall tells a fault of one call.
 func pastCall(c *record.DiskChange) string {
-	what := fmt.Sprintf("%s of %s on %s", c.Call, Visible(c.Path, narrativeRunes), c.Node)
+	what := fmt.Sprintf("the %s of %s on %s", c.Call, Visible(c.Path, narrativeRunes), c.Node)
 	switch {
 	case c.Short > 0:
 		return fmt.Sprintf("%s wrote only %d of %d bytes at %s", what, c.To-c.From, c.Short, aboutSeconds(c.TimeNs))
@@ -98,12 +99,30 @@ func pastCall(c *record.DiskChange) string {
 	return fmt.Sprintf("%s met %s at %s", what, strings.ReplaceAll(c.Fault, "_", " "), aboutSeconds(c.TimeNs))
 }
 
+// pastCrash tells how a program ended, and where.
+func pastCrash(c *record.Crash) string {
+	text := filepath.Base(Visible(c.Program, narrativeRunes))
+	if text != c.Node {
+		text += " on " + Visible(c.Node, screenValueRunes)
+	}
+	text += " ended with " + c.Signal
+	if list := c.Dump.Threads; len(list) > 0 && len(list[0].Frames) > 0 {
+		f := &list[0].Frames[0]
+		if f.Function != "" {
+			text += " in " + Visible(f.Function, narrativeRunes)
+		}
+		if f.File != "" {
+			text += fmt.Sprintf(" (%s:%d)", filepath.Base(Visible(f.File, narrativeRunes)), f.Line)
+		}
+	}
+	return text + " at " + aboutSeconds(c.TimeNs) + "."
+}
+
 // systemSentence tells what the programs under test did: what a power loss took from them, how one ended, or what they logged in no other run.
 func (s *StoryOf) systemSentence() string {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
 	if c := s.Crash(); c != nil {
-		return fmt.Sprintf("%s on %s ended with %s at %s.", Visible(c.Program, narrativeRunes), Visible(c.Node, screenValueRunes), c.Signal,
-			aboutSeconds(c.TimeNs))
+		return pastCrash(c)
 	}
 	if loss := lastLoss(s.Outcome.DiskChanges, at); loss != nil {
 		return fmt.Sprintf("On %s, %s.", loss.Node, Visible(changeText(loss), narrativeRunes))
@@ -129,7 +148,7 @@ func (s *StoryOf) operationSentence() string {
 	if event, ns := s.lastPass(); event > 0 && s.Verdict.TimeNs > 0 {
 		return fmt.Sprintf("The check of %s passed for the last time at %s and failed at %s.", s.Verdict.Property, aboutSeconds(ns), aboutSeconds(s.Verdict.TimeNs))
 	}
-	if s.Verdict.TimeNs > 0 {
+	if s.Verdict.TimeNs > 0 && s.Crash() == nil {
 		return fmt.Sprintf("The property was violated at %s.", aboutSeconds(s.Verdict.TimeNs))
 	}
 	return ""

@@ -80,8 +80,8 @@ var functions = template.FuncMap{
 
 	"momentsHelp": func() string { return momentsHelp },
 
-	"explained": func(e *Explanation) string { return moment(e, "") },
-	"odds":      odds,
+	"odds":     odds,
+	"interval": interval,
 
 	"shrunkHead":  ShrunkHead,
 	"shrunkSizes": ShrunkSizes,

@@ -29,9 +29,12 @@
     });
   });
   // A link into something that is folded opens it.
+  function reveal(e) {
+    for (; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+  }
   function open() {
     var e = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    for (var up = e; up; up = up.parentElement) if (up.tagName === "DETAILS") up.open = true;
+    reveal(e);
     if (e && e.tagName === "DETAILS") e.scrollIntoView();
   }
   window.addEventListener("hashchange", open);
@@ -63,6 +66,7 @@
   function light(row) {
     each(".lit", function (old) { old.classList.remove("lit"); });
     if (!row) return;
+    reveal(row);
     if (row.dataset.group) unfold(row.dataset.group);
     row.hidden = false;
     row.classList.add("lit");

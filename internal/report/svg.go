@@ -147,6 +147,12 @@ func (p *PageOf) overview(c canvas, f *focus, ops []history.Operation) template.
 	if p.Diagram != nil {
 		d.diagram(p.Diagram)
 	}
+	for _, c := range callsWithFaults(p.Outcome.DiskChanges, f) {
+		if lane, ok := d.lanes[c.Node]; ok {
+			d.Add(`<circle class="mark fault-mark" %s cx="%.1f" cy="%.1f" r="5">%s</circle>`, when(c.TimeNs, c.TimeNs), d.x(c.TimeNs), d.laneY(lane),
+				d.Title("%s at %s: %s", strings.ReplaceAll(c.Fault, "_", " "), Seconds(c.TimeNs), changeText(&c)))
+		}
+	}
 	d.Add("</g>")
 	d.operations(names, ops, clientsAt, p.Outcome)
 	if caused {
@@ -276,6 +282,16 @@ func (d *plane) message(m *Message) {
 
 // when returns the attributes by which the page's script places a mark of the timeline.
 func when(fromNs, toNs int64) string { return fmt.Sprintf(`data-a="%d" data-b="%d"`, fromNs, toNs) }
+
+// callsWithFaults are the calls in a window that met a fault, the last ones if there are many.
+func callsWithFaults(changes []record.DiskChange, f *focus) (list []record.DiskChange) {
+	for i := range changes {
+		if c := &changes[i]; c.Fault != "" && c.TimeNs >= f.fromNs && c.TimeNs <= f.toNs {
+			list = append(list, *c)
+		}
+	}
+	return list[max(0, len(list)-PageInjections):]
+}
 
 // preferConflict bounds the clients that are drawn; those whose operations are in conflict come in any case.
 func preferConflict(names []string, ops []history.Operation, f *focus) []string {
@@ -713,6 +729,10 @@ func (p *PageOf) instants(f *focus, messages []Message, ops []history.Operation)
 		if s.EndNs <= f.toNs {
 			list = append(list, instant{s.EndNs, s.Event, fmt.Sprintf("%s %s ends", s.Kind, s.Target), "fault-note", ""})
 		}
+	}
+	for _, c := range callsWithFaults(p.Outcome.DiskChanges, f) {
+		text := fmt.Sprintf("%s: %s (%s)", c.Node, changeText(&c), strings.ReplaceAll(c.Fault, "_", " "))
+		list = append(list, instant{c.TimeNs, c.Event, text, "fault-note", ""})
 	}
 	list = append(list, instant{f.atNs, math.MaxUint64, "violated: " + p.Verdict.Property, "violation-note", ""})
 	slices.SortStableFunc(list, func(x, y instant) int {
