@@ -92,7 +92,7 @@ func pastCall(c *record.DiskChange) string {
 	what := fmt.Sprintf("the %s of %s on %s", c.Call, Visible(c.Path, narrativeRunes), c.Node)
 	switch {
 	case c.Short > 0:
-		return fmt.Sprintf("%s wrote only %d of %d bytes at %s", what, c.To-c.From, c.Short, aboutSeconds(c.TimeNs))
+		return fmt.Sprintf("%s wrote only %d of %s at %s", what, c.To-c.From, plural.Count(c.Short, "byte"), aboutSeconds(c.TimeNs))
 	case c.Errno != "":
 		return fmt.Sprintf("%s failed with %s at %s", what, c.Errno, aboutSeconds(c.TimeNs))
 	}
@@ -146,7 +146,8 @@ func (s *StoryOf) operationSentence() string {
 		return upper(pastOperation(shows, "")) + "."
 	}
 	if event, ns := s.lastPass(); event > 0 && s.Verdict.TimeNs > 0 {
-		return fmt.Sprintf("The check of %s passed for the last time at %s and failed at %s.", s.Verdict.Property, aboutSeconds(ns), aboutSeconds(s.Verdict.TimeNs))
+		return fmt.Sprintf("The check of %s passed for the last time at %s and failed at %s.", s.Verdict.Property, aboutSeconds(ns),
+			aboutSeconds(s.Verdict.TimeNs))
 	}
 	if s.Verdict.TimeNs > 0 && s.Crash() == nil {
 		return fmt.Sprintf("The property was violated at %s.", aboutSeconds(s.Verdict.TimeNs))

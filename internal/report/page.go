@@ -251,7 +251,7 @@ func Page(w io.Writer, p PageOf) error {
 	return pageTemplate().Execute(w, &v)
 }
 
-// commands are what to do next with a failure that a command replays.
+// commands lists the next things to do with a failure.
 func (p *PageOf) commands() []commandView {
 	run, ok := strings.CutPrefix(p.Replay, replayCommand)
 	if !ok {

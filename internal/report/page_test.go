@@ -158,7 +158,8 @@ func TestCycleOnThePage(t *testing.T) {
 func TestIssueText(t *testing.T) {
 	p := explainedPage(t)
 	text := p.IssueText("a get\nfound nothing")
-	for _, want := range []string{"# a get found nothing\n", "linearizable is violated", "n1 and n2 were cut off from each other", "```sh\nbloodhound replay 4daa56b854d2\n",
+	for _, want := range []string{"# a get found nothing\n", "linearizable is violated", "n1 and n2 were cut off from each other",
+		"```sh\nbloodhound replay 4daa56b854d2\n",
 		"- Bloodhound v1\n", "- commit: 0312caa1f00d with changes\n", p.Outcome.Hash} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

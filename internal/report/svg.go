@@ -42,8 +42,10 @@ type canvas struct {
 }
 
 var (
-	wideCanvas   = canvas{class: "wide", width: 1160, gutter: 132, ticks: 10, times: 96, room: 560, lane: 130, leastLane: 26, notes: 620, line: 90, lines: 1}
-	narrowCanvas = canvas{suffix: "-narrow", class: "narrow", width: 372, gutter: 92, ticks: 4, room: 110, lane: 26, leastLane: 12, notes: 236, line: 33, lines: 3}
+	wideCanvas = canvas{class: "wide", width: 1160, gutter: 132, ticks: 10,
+		times: 96, room: 560, lane: 130, leastLane: 26, notes: 620, line: 90, lines: 1}
+	narrowCanvas = canvas{suffix: "-narrow", class: "narrow", width: 372, gutter: 92, ticks: 4,
+		room: 110, lane: 26, leastLane: 12, notes: 236, line: 33, lines: 3}
 )
 
 // lanes are the nodes that take part, in the order of the Spec.
@@ -405,13 +407,7 @@ func (p *PageOf) closeUp(c canvas, f *focus, ops []history.Operation) template.H
 		return (ys[instants[i-1].ns] + ys[instants[i].ns]) / 2
 	}
 	if len(instants) > 0 {
-		injections, _ := injectionsIn(p.Outcome.Ledger.Injections, instants[0].ns, instants[len(instants)-1].ns, pageInjections)
-		for _, s := range injections {
-			for _, n := range nodesOf(s.Target, lanes) {
-				d.Add(`<rect class="injected" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
-					max(at(s.EndNs)-at(s.StartNs), 2), d.Title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
-			}
-		}
+		p.closeFaults(d, instants[0].ns, instants[len(instants)-1].ns, lanes, x, at)
 	}
 	for _, s := range skips {
 		d.Add(`<line class="skip" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns-6, s.y+2, notesAt-10, s.y+2)
@@ -435,6 +431,17 @@ func (p *PageOf) closeUp(c canvas, f *focus, ops []history.Operation) template.H
 	d.Add(`<line class="violation" id="violation`+c.suffix+`" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
 	d.Add("</svg>")
 	return template.HTML(d.String())
+}
+
+// closeFaults marks the nodes that faults affect between two times.
+func (p *PageOf) closeFaults(d *chart.Drawing, fromNs, toNs int64, lanes map[string]int, x func(int) float64, at func(int64) float64) {
+	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, fromNs, toNs, pageInjections)
+	for _, s := range injections {
+		for _, n := range nodesOf(s.Target, lanes) {
+			d.Add(`<rect class="injected" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
+				max(at(s.EndNs)-at(s.StartNs), 2), d.Title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
+		}
+	}
 }
 
 // noteLines breaks a note into lines. Where there is no column of times, it begins with its time.
@@ -470,7 +477,8 @@ type placedNote struct {
 }
 
 // place gives every instant its place; time in between is found by order. Where time or messages are left out there is a skip.
-func (f *focus) place(c canvas, instants []instant, dropped []int64, folds []foldedRounds) (ys map[int64]float64, skips []skip, notes []placedNote, bottom float64) {
+func (f *focus) place(c canvas, instants []instant, dropped []int64, folds []foldedRounds) (ys map[int64]float64, skips []skip, notes []placedNote,
+	bottom float64) {
 	y := 46.0
 	ys = map[int64]float64{}
 	note := math.Inf(-1)
