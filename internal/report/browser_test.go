@@ -80,6 +80,11 @@ const use = `<script>
   got.TicksThen = shown("#overview .ticks text");
   q('[data-zoom="all"]').click();
   got.Back = apart() / wide;
+  q('[data-zoom="violation"]').click();
+  got.Far = document.querySelectorAll("#log > div[data-far]").length;
+  q("#zoomed").click();
+  got.Near = document.querySelectorAll("#log > div[data-far]").length;
+  q('[data-zoom="all"]').click();
   q("#overview a .conflict").parentNode.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   q("#operations tr.conflict a[data-show]").click();
   got.Cursor = q("#overview .cursor").getAttribute("visibility");
@@ -110,6 +115,7 @@ func TestPageIsUsed(t *testing.T) {
 	}
 	var got struct {
 		Tools, Ticks, TicksThen, Folded, Folds, FoldedThen int
+		Far, Near                                          int // lines of logs that are hidden while the timeline shows a part
 		Wider, Back                                        float64
 		Cursor                                             string
 		Violation, Scrolled                                bool
@@ -118,7 +124,7 @@ func TestPageIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Tools != 6 || got.Ticks < 2 || got.TicksThen < 2 || got.Folded != 0 || got.Folds < 1 || got.FoldedThen >= got.Folds ||
-		got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
+		got.Far == 0 || got.Near != 0 || got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
 		got.Cursor != "visible" || !got.Violation || !got.Scrolled {
 		t.Errorf("%+v", got)
 	}

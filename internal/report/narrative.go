@@ -16,8 +16,9 @@ import (
 
 // Bounds of a narrative.
 const (
-	narrativeFaults = 2
-	narrativeRunes  = 110 // of a line of a log, or of a change of a file
+	narrativeFaults  = 2
+	narrativeClients = 4
+	narrativeRunes   = 110 // of a line of a log, or of a change of a file
 )
 
 // Narrative tells a violation in at most three sentences: the faults before it, what the system did then, and the operations that show it.
@@ -138,8 +139,7 @@ func (s *StoryOf) operationSentence() string {
 	good, shows := s.turn()
 	switch {
 	case shows != nil && strings.EqualFold(shows.Op, "txn"):
-		conflict, _ := s.cited()
-		return fmt.Sprintf("No order of the transactions explains what %d of them read and wrote.", len(conflict))
+		return s.transactionSentence()
 	case good != nil && shows != nil:
 		return upper(pastOperation(good, "")) + ", but " + pastOperation(shows, good.Client) + "."
 	case shows != nil:
@@ -153,6 +153,20 @@ func (s *StoryOf) operationSentence() string {
 		return fmt.Sprintf("The property was violated at %s.", aboutSeconds(s.Verdict.TimeNs))
 	}
 	return ""
+}
+
+// transactionSentence tells whose transactions show a violation of isolation.
+func (s *StoryOf) transactionSentence() string {
+	conflict, _ := s.cited()
+	names := clients(conflict)
+	for i := range names {
+		names[i] = Visible(names[i], screenValueRunes)
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return fmt.Sprintf("No order of all transactions explains what %s of %s read and wrote.", plural.Count(len(conflict), "transaction"), names[0])
+	}
+	return fmt.Sprintf("No order of all transactions explains what %s and %s read and wrote.", Some(names[:last], narrativeClients), names[last])
 }
 
 // pastOperation tells an operation that is over. client is whom the sentence has named.

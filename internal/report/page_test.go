@@ -144,7 +144,7 @@ func TestPageWithoutExplanation(t *testing.T) {
 func TestCycleOnThePage(t *testing.T) {
 	text := htmlOf(t, skewPage())
 	for _, want := range []string{`<svg class="cycle"`, `class="dependency rw"`, ">rw x</text>", ">rw y</text>", ">T1</text>", ">T2</text>",
-		"T1 read x before T2 wrote it", "No order of the transactions explains what 2 of them read and wrote."} {
+		"T1 read x before T2 wrote it", "No order of all transactions explains what a and b read and wrote."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
 		}

@@ -374,6 +374,9 @@ func (p *PageOf) closeUp(c canvas, f *focus, ops []history.Operation) template.H
 	gap := min(max(c.room/float64(max(len(lanes), 1)), c.leastLane), c.lane)
 	x := func(lane int) float64 { return columns + gap/2 + float64(lane)*gap }
 	notesAt := columns + gap*float64(len(lanes)) + 16
+	if c.times == 0 { // lanes are narrower than the bars of operations
+		notesAt += 14
+	}
 	width := notesAt + c.notes
 
 	ys, skips, notes, bottom := f.place(c, instants, dropped, folds)
