@@ -36,8 +36,9 @@ func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, c
 const look = `<script>
 (function () {
   var seen = {};
-  ["#sentence", "#promise", "#replay", "#overview", "#overview .op.conflict", "#overview .message", "#close", "#close .arrow", "#close .note",
-   "#operations tr.conflict", "#log .x", "#ledger table", "#tape pre"].forEach(function (s) {
+  ["#sentence", "#story", "#promise", "#replay", "#explain", "#debug", "#trace", "header [data-copy=issue-text]", "#overview", "#overview .op.conflict",
+   "#overview .message", "#overview .chance", "#overview .no-return-label", "#cause p", "#close", "#close .arrow", "#close .note", "#moments tr.decisive",
+   "#moments td button", "#evidence pre", "#operations tr.conflict", "#log .x", "#ledger table", "#untested summary", "#details summary"].forEach(function (s) {
     var e = document.querySelector(s), r = e ? e.getBoundingClientRect() : {};
     seen[s] = { X: Math.round(r.x || 0), Y: Math.round(r.y || 0), W: Math.ceil(r.width || 0), H: Math.ceil(r.height || 0) };
   });
@@ -52,7 +53,15 @@ const look = `<script>
   var found = shown();
   find.value = "";
   find.dispatchEvent(new Event("input"));
-  document.body.dataset.look = JSON.stringify({ Seen: seen, All: all, Without: without, Found: found, Again: shown(), Wide: document.documentElement.scrollWidth });
+  var again = shown(), order = [];
+  ["#sentence", "#story", "#replay", "#timeline", "#near", "#moments", "#evidence", "#logs", "#ledger", "#details"].forEach(function (s) {
+    order.push(document.querySelector(s).getBoundingClientRect().top);
+  });
+  var details = document.getElementById("details"), folded = !details.open;
+  location.hash = "#tape";
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+  document.body.dataset.look = JSON.stringify({ Seen: seen, All: all, Without: without, Found: found, Again: again, Wide: document.documentElement.scrollWidth,
+    Ordered: order.every(function (y, i) { return i === 0 || y > order[i - 1]; }), Folded: folded, Unfolded: details.open });
 })();
 </script></body>`
 
@@ -66,15 +75,20 @@ const use = `<script>
   var sent = document.querySelectorAll("#overview line.message");
   function apart() { return sent[sent.length - 1].getAttribute("x1") - sent[0].getAttribute("x1"); }
   var wide = apart();
-  var got = { Tools: shown("#zoom button"), Ticks: shown("#ticks text"), Folded: shown("[data-group]:not([data-group=''])"), Folds: shown("[data-unfold]") };
+  var got = { Tools: shown("#zoom button"), Ticks: shown("#overview .ticks text"), Folded: shown("[data-group]:not([data-group=''])"), Folds: shown("[data-unfold]") };
   q('[data-zoom="in"]').click();
   got.Wider = apart() / wide;
-  got.TicksThen = shown("#ticks text");
+  got.TicksThen = shown("#overview .ticks text");
   q('[data-zoom="all"]').click();
   got.Back = apart() / wide;
+  q('[data-zoom="violation"]').click();
+  got.Far = document.querySelectorAll("#log > div[data-far]").length;
+  q("#zoomed").click();
+  got.Near = document.querySelectorAll("#log > div[data-far]").length;
+  q('[data-zoom="all"]').click();
   q("#overview a .conflict").parentNode.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   q("#operations tr.conflict a[data-show]").click();
-  got.Cursor = q("#cursor").getAttribute("visibility");
+  got.Cursor = q("#overview .cursor").getAttribute("visibility");
   var unfold = q("[data-unfold]");
   if (unfold) unfold.click();
   got.FoldedThen = shown("[data-unfold]");
@@ -102,6 +116,7 @@ func TestPageIsUsed(t *testing.T) {
 	}
 	var got struct {
 		Tools, Ticks, TicksThen, Folded, Folds, FoldedThen int
+		Far, Near                                          int // lines of logs that are hidden while the timeline shows a part
 		Wider, Back                                        float64
 		Cursor                                             string
 		Violation, Scrolled                                bool
@@ -110,7 +125,7 @@ func TestPageIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Tools != 6 || got.Ticks < 2 || got.TicksThen < 2 || got.Folded != 0 || got.Folds < 1 || got.FoldedThen >= got.Folds ||
-		got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
+		got.Far == 0 || got.Near != 0 || got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
 		got.Cursor != "visible" || !got.Violation || !got.Scrolled {
 		t.Errorf("%+v", got)
 	}
@@ -118,7 +133,7 @@ func TestPageIsUsed(t *testing.T) {
 
 func TestPageInABrowser(t *testing.T) {
 	visit := browser(t)
-	text := htmlOf(t, violatedPage(t))
+	text := htmlOf(t, explainedPage(t))
 	// The page's policy would stop the script that looks at it.
 	free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(text, "")
 	dom, console := visit(strings.Replace(free, "</body>", look, 1), "--dump-dom")
@@ -132,6 +147,7 @@ func TestPageInABrowser(t *testing.T) {
 	var got struct {
 		Seen                             map[string]rectangle
 		All, Without, Found, Again, Wide int
+		Ordered, Folded, Unfolded        bool
 	}
 	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
 		t.Fatal(err)
@@ -140,6 +156,12 @@ func TestPageInABrowser(t *testing.T) {
 		if r.H < 1 || r.W < 1 {
 			t.Errorf("%s is not visible: %+v", what, r)
 		}
+	}
+	if !got.Ordered {
+		t.Error("the parts of the page are not in their order")
+	}
+	if !got.Folded || !got.Unfolded {
+		t.Error("the tape is not folded, or a link to it does not open it")
 	}
 	if got.Wide > 1280 {
 		t.Errorf("the page is %d pixels wide and scrolls sideways", got.Wide)
@@ -158,6 +180,62 @@ func TestPageInABrowser(t *testing.T) {
 			if n := colours(shot, got.Seen[part]); n < 12 {
 				t.Errorf("%s: %s has %d colours: it is blank", theme, part, n)
 			}
+		}
+	}
+}
+
+// narrow puts a page into a frame of 400 pixels, and measures it there, with the page's script and as it is without.
+const narrow = `<body style="margin:0"><iframe style="border:0;width:400px;height:5000px" srcdoc="%s"></iframe>`
+
+const measure = `<script>
+addEventListener("load", function () {
+  var got = { Width: innerWidth };
+  function measured() {
+    Array.prototype.forEach.call(document.querySelectorAll("details"), function (d) { d.open = true; });
+    var out = [];
+    Array.prototype.forEach.call(document.querySelectorAll("body, body *"), function (e) {
+      if (e.ownerSVGElement || e.tagName === "SCRIPT") return;
+      var r = e.getBoundingClientRect(), name = e.tagName + "#" + e.id + "." + (e.getAttribute("class") || "");
+      if (r.width > 0 && (r.right > 400.5 || r.left < -0.5)) out.push(name + " from " + r.left + " to " + r.right);
+      if (e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline" && getComputedStyle(e).overflowX !== "visible") out.push(name + " is cut");
+    });
+    return { Out: out, Wide: document.documentElement.scrollWidth, Timeline: document.querySelector(".timeline.narrow").getClientRects().length,
+      Command: document.querySelector("#look0").getClientRects().length };
+  }
+  got.Script = measured();
+  document.documentElement.classList.remove("scripted");
+  got.Plain = measured();
+  parent.document.body.dataset.look = JSON.stringify(got);
+});
+</script></body>`
+
+// On a narrow screen nothing is wider than the screen, and no table is cut.
+func TestNarrowPageInABrowser(t *testing.T) {
+	visit := browser(t)
+	for name, p := range map[string]PageOf{"explained": explainedPage(t), "of transactions": skewPage(), "of a crash": crashPage()} {
+		free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(htmlOf(t, p), "")
+		framed := html.EscapeString(strings.Replace(free, "</body>", measure, 1))
+		dom, console := visit(fmt.Sprintf(narrow, framed), "--dump-dom")
+		m := regexp.MustCompile(`data-look="([^"]*)"`).FindStringSubmatch(dom)
+		if m == nil || console != "" {
+			t.Fatalf("%s: the script did not run: %s", name, console)
+		}
+		type look struct {
+			Out                     []string
+			Wide, Timeline, Command int
+		}
+		var got struct {
+			Width         int
+			Script, Plain look
+		}
+		if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Width != 400 || len(got.Script.Out)+len(got.Plain.Out) > 0 || got.Script.Wide > 400 || got.Plain.Wide > 400 || got.Script.Timeline == 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got.Script.Command != 0 || got.Plain.Command == 0 {
+			t.Errorf("%s: the commands of moments are for pages without a script: %+v", name, got)
 		}
 	}
 }

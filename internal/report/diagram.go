@@ -39,9 +39,18 @@ type Mark struct {
 	Text   string `json:"text"`
 }
 
+// FailedCall is a system call that failed, or met a fault.
+type FailedCall struct {
+	Node   string `json:"node"`
+	TimeNs int64  `json:"time_ns"`
+	Event  uint64 `json:"event"`
+	Text   string `json:"text"` // as strace prints it
+}
+
 type diagramLine struct {
-	Message *Message `json:"message,omitempty"`
-	Mark    *Mark    `json:"mark,omitempty"`
+	Message *Message    `json:"message,omitempty"`
+	Mark    *Mark       `json:"mark,omitempty"`
+	Call    *FailedCall `json:"call,omitempty"`
 	// Untracked is in the last line: messages of which it is not known whether they were read.
 	Untracked *uint64 `json:"untracked,omitempty"`
 }
@@ -135,8 +144,11 @@ func (d *diagramSink) mark(e *record.Event, text string) {
 	d.known(diagramLine{Mark: &Mark{Node: e.Node, TimeNs: e.TimeNs, Event: e.Number, Text: text}})
 }
 
-// Event takes a call in. Only calls that succeeded change what is known.
+// Event follows a call. Only calls that succeeded change what is known.
 func (d *diagramSink) Event(e *record.Event) {
+	if d.w != nil && tellsOfFailure(e) {
+		d.known(diagramLine{Call: &FailedCall{Node: e.Node, TimeNs: e.TimeNs, Event: e.Number, Text: string(appendCall(nil, e))}})
+	}
 	switch e.Call {
 	case "phase":
 		d.mark(e, e.Detail)
@@ -165,6 +177,26 @@ func (d *diagramSink) Event(e *record.Event) {
 			d.read(e)
 		}
 	}
+}
+
+// everyday are errors that working programs meet all the time: nothing to read yet, a connection that is being made, a wait that ended, a
+// file or a terminal that was looked for.
+var everyday = []string{"EAGAIN", "EINPROGRESS", "EINTR", "ETIMEDOUT", "ENOENT", "ENOTTY", "ENOSYS", "ECHILD", "ENODATA"}
+
+// tellsOfFailure reports whether a call failed in a way that a reader wants to see.
+func tellsOfFailure(e *record.Event) bool {
+	if e.Thread == "" || len(e.Args) == 0 && e.Result >= 0 {
+		return false
+	}
+	if _, injected := splitFault(e.Detail); injected != "" {
+		return true
+	}
+	if e.Call == "epoll_ctl" || e.Call == "socket" { // libraries try what may not work with this file, or this protocol
+		return false
+	}
+	name, known := errnoNames[-e.Result]
+	name, _, _ = strings.Cut(name, " ")
+	return known && !slices.Contains(everyday, name)
 }
 
 // cloneFiles is CLONE_FILES of clone(2).
@@ -454,23 +486,26 @@ func (d *diagramSink) Finish(*check.Judged) error {
 const (
 	DiagramMessages = 4000
 	DiagramMarks    = 400
+	DiagramCalls    = 30
 )
 
 // Diagram is the part of a run's messages and marks that lies nearest to what matters in it.
 type Diagram struct {
 	Messages []Message // in the order in which they were sent
 	Marks    []Mark    // in order
-	// MessagesLeft and MarksLeft were left out, being further away.
-	MessagesLeft, MarksLeft int
+	Calls    []FailedCall
+	// MessagesLeft, MarksLeft and CallsLeft were left out, being further away.
+	MessagesLeft, MarksLeft, CallsLeft int
 	// Untracked messages were sent, but the call that received them is unknown.
 	Untracked uint64
 }
 
 // ReadDiagram reads what a sink of DiagramFormat wrote. Of more messages and marks than a Diagram holds, those are
-// kept that are nearest by distance, , a function of time.
+// kept that are nearest by distance, a function of time.
 func ReadDiagram(r io.Reader, distance func(ns int64) int64) (*Diagram, error) {
 	messages := nearest[Message]{limit: DiagramMessages}
 	marks := nearest[Mark]{limit: DiagramMarks}
+	calls := nearest[FailedCall]{limit: DiagramCalls}
 	d := &Diagram{}
 	whole := false
 	s := bufio.NewScanner(r)
@@ -490,6 +525,8 @@ func ReadDiagram(r io.Reader, distance func(ns int64) int64) (*Diagram, error) {
 			messages.add(m, m.SentEvent, at)
 		case l.Mark != nil:
 			marks.add(*l.Mark, l.Mark.Event, distance(l.Mark.TimeNs))
+		case l.Call != nil:
+			calls.add(*l.Call, l.Call.Event, distance(l.Call.TimeNs))
 		case l.Untracked != nil:
 			d.Untracked, whole = *l.Untracked, true
 		}
@@ -502,5 +539,6 @@ func ReadDiagram(r io.Reader, distance func(ns int64) int64) (*Diagram, error) {
 	}
 	d.Messages, d.MessagesLeft = messages.list()
 	d.Marks, d.MarksLeft = marks.list()
+	d.Calls, d.CallsLeft = calls.list()
 	return d, nil
 }

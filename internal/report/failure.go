@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -97,11 +98,20 @@ type Failure struct {
 	Smallest *Smallest `json:"smallest,omitempty"`
 	// Background describes the other runs of the campaign that found the failure.
 	Background *explore.Background `json:"background,omitempty"`
+	// Discovery says when the failure was found, and how often.
+	Discovery *Discovery `json:"found,omitempty"`
 	// Explanation is of the run that it names by its hash.
 	Explanation *Explanation `json:"explanation,omitempty"`
 
 	// unknown is a field of the file that this program does not know.
 	unknown string
+}
+
+// Discovery is when a failure was found first, and how many of the runs of that campaign showed it.
+type Discovery struct {
+	At   time.Time `json:"at"`
+	Runs uint64    `json:"runs,omitempty"`
+	Of   uint64    `json:"of,omitempty"` // 0 if no campaign found it
 }
 
 // Smallest is a smaller run of a failure.

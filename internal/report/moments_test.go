@@ -78,8 +78,8 @@ func TestMomentsAreOnThePage(t *testing.T) {
 	if err := Page(&b, PageOf{StoryOf: staleRead()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<code id="look1">bloodhound replay 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="look1">`,
-		`<code id="debug1">bloodhound debug 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="debug1">`, "last good",
+	for _, want := range []string{`id="look1">bloodhound replay 0123456789ab --at &#39;fault 2&#39;</code> <button class="js" data-copy="look1"`,
+		`id="debug1">bloodhound debug 0123456789ab --at &#39;fault 2&#39;</code> <button class="js" data-copy="debug1"`, "last good",
 		`put k = &#34;v2&#34; by c1 has returned`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page has no %s", want)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ const (
 	PageDecisions  = 200
 	PageEvidence   = 200
 	PageTapeLines  = 1000
+	PageFiles      = 200
 	pageValueRunes = 120
 	pageLineRunes  = 400
 )
@@ -37,6 +39,9 @@ const (
 type PageOf struct {
 	StoryOf
 	Bloodhound string // version of the program
+	// Commit and System are those of the failure's file, and Discovery says when it was found; empty and nil if that is unknown.
+	Commit, System string
+	Discovery      *Discovery
 	// Diagram has the messages and marks of the run; without one, nodes are drawn without messages.
 	Diagram *Diagram
 	// Changed says how the run differs from the one that was stored, if it does.
@@ -53,23 +58,30 @@ var pageText string
 //go:embed style.css
 var Style string
 
+// pageStyle is the part of the style sheet that pages of failures alone have.
+//
+//go:embed page.css
+var pageStyle string
+
 //go:embed page.js
 var script string
 
 var functions = template.FuncMap{
-	"line":    func(s string) string { return Visible(s, pageLineRunes) },
-	"value":   func(s string) string { return Visible(s, pageValueRunes) },
-	"seconds": Seconds,
-	"events":  eventLinks,
-	"count":   plural.Count[int],
-	"style":   func() template.CSS { return template.CSS(Style) },
-	"script":  func() template.JS { return template.JS(script) },
-	"policy":  Policy,
+	"line":      func(s string) string { return Visible(s, pageLineRunes) },
+	"value":     func(s string) string { return Visible(s, pageValueRunes) },
+	"seconds":   Seconds,
+	"events":    eventLinks,
+	"count":     plural.Count[int],
+	"style":     func() template.CSS { return template.CSS(Style) },
+	"about":     aboutSeconds,
+	"pageStyle": func() template.CSS { return template.CSS(pageStyle) },
+	"script":    func() template.JS { return template.JS(script) },
+	"policy":    Policy,
 
 	"momentsHelp": func() string { return momentsHelp },
 
-	"explained":     func(e *Explanation) string { return moment(e, "") },
-	"explainedPlot": ExplanationPlot,
+	"odds":     odds,
+	"interval": interval,
 
 	"shrunkHead":  ShrunkHead,
 	"shrunkSizes": ShrunkSizes,
@@ -93,7 +105,17 @@ type pageView struct {
 	Promise, Happened string
 	AtNs              int64
 	Title             string
-	Overview, Close   template.HTML
+	Overview, Close   []template.HTML // for wide screens, and for narrow ones
+	Story             []string
+	Commands          []commandView
+	Issue             string
+	Cycle             *cycleView
+	Moments           []momentView
+	Tested, Untested  []fault.Entry // kinds of faults with a number above zero, and the others
+	Rules             []fault.RuleEntry
+	FilesRead         []fileView
+	FilesLeft         int
+	Calls             []FailedCall // in the window
 	FromNs, ToNs      int64
 	Nodes             []nodeView
 	Operations        []operationView
@@ -114,6 +136,18 @@ type pageView struct {
 	TapeLines         []string
 	TapeLeft          int
 	Events            uint64
+}
+
+// commandView is a command for a failure, and its purpose.
+type commandView struct{ Name, Command, For string }
+
+// fileView is a file that the run opened, and the digest of its content.
+type fileView struct{ Path, Digest string }
+
+// momentView is a moment; Decisive is the moment of no return.
+type momentView struct {
+	Moment
+	Decisive bool
 }
 
 type nodeView struct {
@@ -174,16 +208,36 @@ type logView struct {
 // diagram, the operations, the logs of all nodes, the faults, the tape, and how to replay it.
 func Page(w io.Writer, p PageOf) error {
 	f := newFocus(p.Outcome, p.Verdict)
+	if p.Explanation != nil && p.Explanation.Jump != nil { // it belongs into the window
+		f.fromNs = max(0, min(f.fromNs, p.Explanation.Jump.Before.AtNs-(f.toNs-f.fromNs)/12))
+	}
 	v := pageView{PageOf: &p, Promise: promise(&p.StoryOf, p.Verdict), Happened: failure.Headline(p.Verdict.Reason),
 		AtNs: f.atNs, FromNs: f.fromNs, ToNs: f.toNs, Key: f.key, Conflicts: len(f.conflict), Events: p.Outcome.Events}
-	v.Title = p.Verdict.Property + " is violated"
+	v.Title = v.Happened
+	v.Story, v.Commands, v.Moments, v.Issue = p.Narrative(), p.commands(), p.moments(), p.IssueText(v.Happened)
+	v.Cycle = p.cycle(f.operations)
+	v.sortFaults()
+	var files []fileView
+	for _, path := range slices.Sorted(maps.Keys(p.Outcome.Files)) {
+		files = append(files, fileView{path, p.Outcome.Files[path]})
+	}
+	v.FilesRead, v.FilesLeft = first(files, PageFiles)
+	if p.Diagram != nil {
+		for _, c := range p.Diagram.Calls {
+			if c.TimeNs >= f.fromNs && c.TimeNs <= f.toNs {
+				v.Calls = append(v.Calls, c)
+			}
+		}
+	}
 	lanes := p.lanes()
 	for _, n := range p.Spec.Nodes {
 		v.Nodes = append(v.Nodes, nodeView{lanes[n.Name], n.Name, colour(lanes[n.Name]), string(n.Role)})
 	}
 	ops, left := f.shownOperations(p.Outcome, PageOperations)
 	v.OperationsLeft = left
-	v.Overview, v.Close = p.overview(f, ops), p.closeUp(f, ops)
+	for _, c := range []canvas{wideCanvas, narrowCanvas} {
+		v.Overview, v.Close = append(v.Overview, p.overview(c, f, ops)), append(v.Close, p.closeUp(c, f, ops))
+	}
 	if f.broken != nil {
 		v.Broken = f.broken.Error()
 	}
@@ -195,6 +249,83 @@ func Page(w io.Writer, p PageOf) error {
 	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome), PageDecisions)
 	v.TapeLines, v.TapeLeft = first(strings.Split(strings.TrimSpace(tape.Format(p.Outcome.Tape)), "\n"), PageTapeLines)
 	return pageTemplate().Execute(w, &v)
+}
+
+// commands lists the next things to do with a failure.
+func (p *PageOf) commands() []commandView {
+	run, ok := strings.CutPrefix(p.Replay, replayCommand)
+	if !ok {
+		return []commandView{{"replay", p.Replay, ""}}
+	}
+	if p.Outcome.Repeat.Once { // no run of the engine repeats
+		return []commandView{{"replay", p.Replay, "runs its tape on the native engine"}}
+	}
+	return []commandView{{"replay", p.Replay, "repeat the run"},
+		{"explain", "bloodhound explain " + run, "find the moment that decided it"},
+		{"debug", "bloodhound debug " + run, "step backwards"},
+		{"trace", p.Replay + " --trace " + shellWord(p.ID+".json") + " --trace-format chrome", ""}}
+}
+
+// moments are the moments of a failure, with the moment of no return.
+func (p *PageOf) moments() (list []momentView) {
+	for _, m := range p.Moments() {
+		list = append(list, momentView{Moment: m})
+	}
+	if p.Explanation == nil || p.Explanation.Jump == nil {
+		return list
+	}
+	decisive := p.Explanation.Jump.Before.AtNs
+	for i := range list {
+		if list[i].TimeNs == decisive {
+			list[i].Decisive = true
+			return list
+		}
+	}
+	run, ok := strings.CutPrefix(p.Replay, replayCommand)
+	if !ok {
+		return list
+	}
+	run += " --at " + Seconds(decisive)
+	at := 0
+	for at < len(list) && list[at].TimeNs < decisive {
+		at++
+	}
+	return slices.Insert(list, at, momentView{Moment{TimeNs: decisive, Kind: "decision", Text: "the failure becomes likely", Look: replayCommand + run,
+		Debug: "bloodhound debug " + run}, true})
+}
+
+// sortFaults parts the kinds of faults that were planned, delivered or observed from the others.
+func (v *pageView) sortFaults() {
+	for _, e := range v.Outcome.Ledger.Entries {
+		if e.Planned+e.Delivered+e.Observed > 0 {
+			v.Tested = append(v.Tested, e)
+		} else {
+			v.Untested = append(v.Untested, e)
+		}
+	}
+	for _, r := range v.Outcome.Ledger.Rules {
+		if r.Planned+r.Delivered+r.Observed > 0 {
+			v.Rules = append(v.Rules, r)
+		}
+	}
+}
+
+// Seen says how many of the runs of its campaign showed the failure; empty if that is unknown.
+func (v *pageView) Seen() string {
+	d := v.Discovery
+	if d == nil || d.Of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s", d.Runs, plural.Count(d.Of, "run"))
+}
+
+// ShortCommit is the beginning of the commit's name.
+func (v *pageView) ShortCommit() string {
+	name, rest, _ := strings.Cut(v.Commit, " ")
+	if len(name) > 8 {
+		name = name[:8]
+	}
+	return strings.TrimSpace(name + " " + rest)
 }
 
 func first[T any](list []T, limit int) (kept []T, left int) {

@@ -2,6 +2,7 @@
   "use strict";
   var root = document.documentElement;
   function each(selector, f) { Array.prototype.forEach.call(document.querySelectorAll(selector), f); }
+  root.classList.add("scripted");
   var theme = document.getElementById("theme");
   if (theme) theme.addEventListener("click", function () {
     var dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -9,10 +10,34 @@
   });
   each("button[data-copy]", function (b) {
     b.addEventListener("click", function () {
-      var text = document.getElementById(b.dataset.copy).textContent;
-      if (navigator.clipboard) navigator.clipboard.writeText(text).then(function () { b.textContent = "copied"; });
+      var text = document.getElementById(b.dataset.copy).textContent, name = b.textContent;
+      function said(done) {
+        b.textContent = done ? "copied" : "not copied";
+        setTimeout(function () { b.textContent = name; }, 1500);
+      }
+      function old() { // where a page has no clipboard, such as in a frame
+        var box = document.createElement("textarea");
+        box.value = text;
+        document.body.appendChild(box);
+        box.select();
+        var done = document.execCommand("copy");
+        box.remove();
+        b.focus();
+        said(done);
+      }
+      if (navigator.clipboard) navigator.clipboard.writeText(text).then(function () { said(true); }, old); else old();
     });
   });
+  // A link into something that is folded opens it.
+  function reveal(e) {
+    for (; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+  }
+  function open() {
+    var e = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    reveal(e);
+    if (e && e.tagName === "DETAILS") e.scrollIntoView();
+  }
+  window.addEventListener("hashchange", open);
   var find = document.getElementById("find");
   function filter() {
     var off = {};
@@ -41,6 +66,7 @@
   function light(row) {
     each(".lit", function (old) { old.classList.remove("lit"); });
     if (!row) return;
+    reveal(row);
     if (row.dataset.group) unfold(row.dataset.group);
     row.hidden = false;
     row.classList.add("lit");
@@ -69,12 +95,13 @@
     });
   });
 
-  // The timeline: a part of it is chosen by dragging, and everything in it that has a time is placed anew.
-  var svg = document.getElementById("overview"), cursor = document.getElementById("cursor"), pointed = null;
+  // The timeline: a part of it is chosen by dragging, and everything in it that has a time is placed anew. There is a drawing for wide
+  // screens and one for narrow ones; both show the same part.
+  var timelines = [], pointed = null;
   var point = function () {};
-  if (svg && cursor) (function () {
-    var all = [+svg.dataset.from, +svg.dataset.to], now = all.slice(), left = +svg.dataset.left, right = +svg.dataset.right;
-    var ns = "http://www.w3.org/2000/svg", ticks = document.getElementById("ticks"), brush = document.getElementById("brush");
+  Array.prototype.forEach.call(document.querySelectorAll("svg.timeline"), function (svg) {
+    var ns = "http://www.w3.org/2000/svg", left = +svg.dataset.left, right = +svg.dataset.right, now;
+    var ticks = svg.querySelector(".ticks"), brush = svg.querySelector(".brush"), cursor = svg.querySelector(".cursor");
     function x(t) { return left + (t - now[0]) / (now[1] - now[0]) * (right - left); }
     function time(px) { return now[0] + (px - left) / (right - left) * (now[1] - now[0]); }
     function at(e) {
@@ -88,7 +115,8 @@
       ticks.appendChild(e);
     }
     function seconds(t) { return String(+(t / 1e9).toFixed(9)) + " s"; }
-    function draw() {
+    function draw(part) {
+      now = part;
       Array.prototype.forEach.call(svg.querySelectorAll("[data-a]"), function (e) {
         var a = x(+e.dataset.a), b = x(+e.dataset.b);
         switch (e.tagName) {
@@ -100,43 +128,19 @@
       });
       ticks.textContent = "";
       var step = 1, wide = now[1] - now[0];
-      while (wide / step > 10) step *= /^2/.test(String(step)) ? 2.5 : 2;
+      while (wide / step > +ticks.dataset.ticks) step *= /^2/.test(String(step)) ? 2.5 : 2;
       for (var t = Math.ceil(now[0] / step) * step; t <= now[1]; t += step) {
         put("line", { "class": "grid", x1: x(t), x2: x(t), y1: ticks.dataset.top, y2: ticks.dataset.bottom });
         put("text", { "class": "tick", x: x(t), y: 13, "text-anchor": "middle" }, seconds(t));
       }
-      place();
+      place(now);
     }
-    function place() {
+    function place(part) {
+      now = part;
       var seen = pointed !== null && pointed >= now[0] && pointed <= now[1];
       cursor.setAttribute("visibility", seen ? "visible" : "hidden");
       if (seen) { cursor.setAttribute("x1", x(pointed)); cursor.setAttribute("x2", x(pointed)); }
     }
-    function show(from, to) {
-      var wide = Math.min(Math.max(to - from, 1000), all[1] - all[0]);
-      from = Math.min(Math.max(from, all[0]), all[1] - wide);
-      now = [from, from + wide];
-      draw();
-    }
-    point = function (t) {
-      pointed = t;
-      if (t < now[0] || t > now[1]) { var half = (now[1] - now[0]) / 2; show(t - half, t + half); } else place();
-    };
-    var violation = svg.querySelector("line.violation");
-    document.getElementById("zoom").hidden = false;
-    each("[data-zoom]", function (b) {
-      b.addEventListener("click", function () {
-        var wide = now[1] - now[0], middle = pointed !== null && pointed >= now[0] && pointed <= now[1] ? pointed : now[0] + wide / 2;
-        switch (b.dataset.zoom) {
-        case "in": show(middle - wide / 4, middle + wide / 4); break;
-        case "out": show(middle - wide, middle + wide); break;
-        case "left": show(now[0] - wide / 2, now[1] - wide / 2); break;
-        case "right": show(now[0] + wide / 2, now[1] + wide / 2); break;
-        case "violation": var v = +violation.dataset.a; show(v - wide / 8, v + wide / 8); break;
-        default: show(all[0], all[1]);
-        }
-      });
-    });
     var start = null;
     svg.addEventListener("pointerdown", function (e) { if (e.button === 0) start = at(e); });
     svg.addEventListener("pointermove", function (e) {
@@ -153,16 +157,61 @@
       brush.setAttribute("visibility", "hidden");
       if (b - a > 4) show(time(a), time(b));
     });
-    svg.addEventListener("dblclick", function () { show(all[0], all[1]); });
     svg.addEventListener("dragstart", function (e) { e.preventDefault(); });
+    svg.addEventListener("dblclick", function () { show(all[0], all[1]); });
+    now = [+svg.dataset.from, +svg.dataset.to];
+    timelines.push({ svg: svg, draw: draw, place: place });
+  });
+  var all = timelines.length ? [+timelines[0].svg.dataset.from, +timelines[0].svg.dataset.to] : null, shown = all;
+  function show(from, to) {
+    var wide = Math.min(Math.max(to - from, 1000), all[1] - all[0]);
+    from = Math.min(Math.max(from, all[0]), all[1] - wide);
+    shown = [from, from + wide];
+    timelines.forEach(function (t) { t.draw(shown); });
+    farLogs();
+  }
+  // Lines of logs outside of a part that was chosen are hidden, unless the reader wants them.
+  var zoomed = document.getElementById("zoomed");
+  function farLogs() {
+    var part = zoomed && zoomed.checked && all && shown[1] - shown[0] < all[1] - all[0];
+    each("#log > div[data-t]", function (row) {
+      if (part && (+row.dataset.t < shown[0] || +row.dataset.t > shown[1])) row.dataset.far = ""; else delete row.dataset.far;
+    });
+  }
+  if (zoomed) zoomed.addEventListener("change", farLogs);
+  if (all) (function () {
+    point = function (t) {
+      pointed = t;
+      if (t < shown[0] || t > shown[1]) { var half = (shown[1] - shown[0]) / 2; show(t - half, t + half); } else timelines.forEach(function (l) { l.place(shown); });
+    };
+    var violation = timelines[0].svg.querySelector("line.violation");
+    document.getElementById("zoom").hidden = false;
+    each("[data-zoom]", function (b) {
+      b.addEventListener("click", function () {
+        var wide = shown[1] - shown[0], middle = pointed !== null && pointed >= shown[0] && pointed <= shown[1] ? pointed : shown[0] + wide / 2;
+        switch (b.dataset.zoom) {
+        case "in": show(middle - wide / 4, middle + wide / 4); break;
+        case "out": show(middle - wide, middle + wide); break;
+        case "left": show(shown[0] - wide / 2, shown[1] - wide / 2); break;
+        case "right": show(shown[0] + wide / 2, shown[1] + wide / 2); break;
+        case "violation": var v = +violation.dataset.a; show(v - wide / 8, v + wide / 8); break;
+        default: show(all[0], all[1]);
+        }
+      });
+    });
   })();
   // The close view begins at the violation.
   var view = document.getElementById("close-view"), mark = document.getElementById("violation");
+  if (mark && !mark.getClientRects().length) { // the drawing for narrow screens is shown
+    mark = document.getElementById("violation-narrow");
+    document.getElementById("to-violation").href = "#violation-narrow";
+  }
   if (view && mark) {
     var top = mark.getBoundingClientRect().top - view.getBoundingClientRect().top;
     view.scrollTop += top - view.clientHeight * 0.7;
   }
   follow();
+  open();
   var only = document.getElementById("only-key");
   if (only) only.addEventListener("change", function () {
     each("#operations tr.other", function (row) { row.hidden = only.checked || !!row.dataset.group; });

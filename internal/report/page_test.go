@@ -7,10 +7,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/cause"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
@@ -46,6 +48,52 @@ func violatedPage(t *testing.T) PageOf {
 		Replay: "bloodhound replay 4daa56b854d2"}, Bloodhound: "v1", Diagram: d}
 }
 
+// explainedPage is the same page with an explanation, the rest of a campaign's knowledge and a failed call.
+func explainedPage(t *testing.T) PageOf {
+	t.Helper()
+	p := violatedPage(t)
+	p.Commit, p.Discovery = "0312caa1f00d with changes", &Discovery{At: time.Date(2026, 11, 29, 23, 0, 0, 0, time.UTC), Runs: 1, Of: 17}
+	p.Outcome.Ledger.Entries = append(p.Outcome.Ledger.Entries, fault.Entry{Kind: fault.Crash}, fault.Entry{Kind: fault.DiskFull})
+	f := &p.Outcome.Ledger.Injections[0]
+	e := &Explanation{Hash: p.Outcome.Hash, Faults: []fault.Injection{*f}}
+	for i, failed := range []int{0, 1, 0, 10, 10} {
+		share := float64(failed) / 10
+		e.Points = append(e.Points, cause.Point{AtNs: f.StartNs + int64(i-2)*1e6, Failed: failed, Runs: 10, Low: max(share-0.2, 0), High: min(share+0.2, 1)})
+	}
+	e.Runs, e.Jump = 50, &cause.Jump{Before: e.Points[2], After: e.Points[3], Clear: true}
+	p.Explanation = e
+	p.Diagram.Calls = []FailedCall{{Node: "n1", TimeNs: p.Verdict.TimeNs, Event: 7, Text: `fsync(7) = -1 EIO (Input/output error) (INJECTED: fsync_fail)`}}
+	return p
+}
+
+// skewPage is the page of a write skew.
+func skewPage() PageOf {
+	at := func(n uint64, client string, t history.Type, in, out string) history.Event {
+		return history.Event{Number: n, TimeNs: int64(n) * 1e6, Client: client, Type: t, Op: "txn", Input: in, Output: out, Found: out != ""}
+	}
+	o := &check.Judged{Outcome: record.Outcome{Events: 9, VirtualNs: 9e6, History: []history.Event{
+		at(1, "a", history.Invoke, "[]", ""), at(2, "b", history.Invoke, "[]", ""),
+		at(3, "a", history.Ok, "", `[["r","x",[]],["append","y",1]]`), at(4, "b", history.Ok, "", `[["r","y",[]],["append","x",1]]`),
+		at(5, "c", history.Invoke, "[]", ""), at(6, "c", history.Ok, "", `[["r","x",[1]],["r","y",[1]]]`)}}}
+	s := &world.Spec{Nodes: []world.Node{{Name: "db"}}, Properties: []world.Property{{Name: "serial", Kind: world.Safety,
+		Check: world.Check{Type: world.Isolation}}}}
+	o.Judge(s, false)
+	return PageOf{StoryOf: StoryOf{Spec: s, Outcome: o, Verdict: o.Verdicts[0], Failure: failure.Failure{ID: "0123456789ab"},
+		Replay: "bloodhound replay 0123456789ab"}}
+}
+
+// crashPage is the page of a program that crashed.
+func crashPage() PageOf {
+	c := record.Crash{Position: record.At(9), TimeNs: 9e6, Node: "n1", Program: "/srv/bin/kv", Kind: "signal", Signal: "SIGSEGV", Dump: &record.Dump{
+		Why: "address not mapped", Address: "0x10", Instruction: "mov %rax, 0x10(%rbx)", Core: "/tmp/a long path/of/a/core/file.core",
+		Threads: []record.ThreadStack{{TID: 7, Name: "kv", Frames: []record.Frame{{Function: "apply_committed_entries_of_the_log(raft_node*, entry const*)",
+			File: "/srv/src/raft/apply_committed_entries.cc", Line: 142}}}}}}
+	o := &check.Judged{Outcome: record.Outcome{Events: 10, VirtualNs: 10e6, Crashes: []record.Crash{c}}}
+	return PageOf{StoryOf: StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server}}}, Outcome: o,
+		Verdict: check.Verdict{Property: "no crash", Kind: "safety", Event: 9, TimeNs: 9e6, Reason: "kv crashes"},
+		Failure: failure.Failure{ID: "0123456789ab"}, Replay: "bloodhound replay 0123456789ab"}}
+}
+
 func htmlOf(t *testing.T, p PageOf) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -56,27 +104,66 @@ func htmlOf(t *testing.T, p PageOf) string {
 }
 
 func TestPage(t *testing.T) {
-	p := violatedPage(t)
+	p := explainedPage(t)
 	text := htmlOf(t, p)
 	for _, want := range []string{
 		`<h1 id="sentence">a get by client`, "the operations put, get behave as if", "bloodhound replay 4daa56b854d2",
 		`id="overview"`, `id="close"`, "partition n1-n2", `class="op ok conflict"`, `<tr class="conflict"`, `class="arrow c2"`,
 		"set fault/partition/n1-n2 1 = 1", `<td>partition</td><td class="n">1</td><td class="n">1</td><td class="n">1</td>`,
 		p.Outcome.Hash, "lost contact: n1-n2", "linearizable is violated", `<input type="checkbox" value="0" checked>`,
+		"found 2026-11-29 · commit 0312caa1 with changes · 1 of 17 runs", "n1 and n2 were cut off from each other from ",
+		"bloodhound explain 4daa56b854d2</code>", "bloodhound replay 4daa56b854d2 --trace 4daa56b854d2.json --trace-format chrome",
+		`class="no-return"`, "Moment of no return: ", "0 of 10 runs fail", "2 kinds not injected in this run",
+		"fsync(7) = -1 EIO (Input/output error) (INJECTED: fsync_fail)",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
 		}
 	}
-	if rows, conflict := strings.Count(text, `<tr class="conflict"`), strings.Count(text, `"op ok conflict"`); rows != conflict || rows < 2 {
+	if rows, conflict := strings.Count(text, `<tr class="conflict"`), strings.Count(text, `"op ok conflict"`); 2*rows != conflict || rows < 2 { // two drawings
 		t.Errorf("%d rows and %d bars in conflict", rows, conflict)
 	}
 	// Nothing but the page itself is asked for.
-	if m := regexp.MustCompile(`(?i)(src|href|action|data)\s*=\s*"?(https?:|//|file:)|url\([^#]|@import`).FindString(text); m != "" {
+	alone := strings.Replace(text, `<a class="button" href="https://ui.perfetto.dev" rel="noreferrer">`, "", 1) // which a reader may follow
+	if m := regexp.MustCompile(`(?i)(src|href|action|data)\s*=\s*"?(https?:|//|file:)|url\([^#]|@import`).FindString(alone); m != "" {
 		t.Errorf("the page asks for another resource: %s", m)
 	}
 	if !bytes.Equal([]byte(text), []byte(htmlOf(t, p))) {
 		t.Error("two pages of one failure differ")
+	}
+}
+
+// A page without an explanation says which command adds one.
+func TestPageWithoutExplanation(t *testing.T) {
+	if text := htmlOf(t, violatedPage(t)); !strings.Contains(text, "run <code>bloodhound explain 4daa56b854d2</code> and write this page again") {
+		t.Error("the page does not name the command")
+	}
+}
+
+// The cycle of a violation of isolation is drawn: its transactions, and what lies between them.
+func TestCycleOnThePage(t *testing.T) {
+	text := htmlOf(t, skewPage())
+	for _, want := range []string{`<svg class="cycle"`, `class="dependency rw"`, ">rw x</text>", ">rw y</text>", ">T1</text>", ">T2</text>",
+		"T1 read x before T2 wrote it", "No order of all transactions explains what a and b read and wrote."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if strings.Contains(htmlOf(t, violatedPage(t)), `<svg class="cycle"`) {
+		t.Error("a cycle of no transactions")
+	}
+}
+
+// The text of an issue has all that someone else needs.
+func TestIssueText(t *testing.T) {
+	p := explainedPage(t)
+	text := p.IssueText("a get\nfound nothing")
+	for _, want := range []string{"# a get found nothing\n", "linearizable is violated", "n1 and n2 were cut off from each other",
+		"```sh\nbloodhound replay 4daa56b854d2\n",
+		"- Bloodhound v1\n", "- commit: 0312caa1f00d with changes\n", p.Outcome.Hash} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
 	}
 }
 
@@ -221,14 +308,14 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 func TestPageOfLittle(t *testing.T) {
 	v := check.Verdict{Property: "no panic", Kind: "safety", Status: check.Violated}
 	text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: &check.Judged{}, Verdict: v}})
-	for _, want := range []string{"no program under test crashes", "Messages are not known", "No fault was planned"} {
+	for _, want := range []string{"no program under test crashes", "Messages are unknown", "No fault was planned"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
 	broken := &check.Judged{Outcome: record.Outcome{History: []history.Event{{Number: 1, Client: "a", Type: history.Ok}}}}
 	if text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: broken, Verdict: v}}); !strings.Contains(text,
-		"The history makes no operations: ") {
+		"The history cannot be read as operations: ") {
 		t.Error("the page does not say that the history is broken")
 	}
 }

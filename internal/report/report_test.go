@@ -101,13 +101,14 @@ func TestEventText(t *testing.T) {
 		e    record.Event
 		want string
 	}{
-		{record.Event{Number: 812, TimeNs: 1_204_001_000, Node: "n1", Thread: "n1/0.2", Call: "sendto", Args: []int64{7, -32},
-			Result: 32, Detail: "10.0.0.2:80", Object: "tcp", Bytes: 0x9f, Clocks: 3},
-			`812 1.204001000s n1/0.2 sendto(7, -32) = 32 "10.0.0.2:80" on tcp bytes 9f clocks 3`},
+		{record.Event{Number: 812, TimeNs: 1_204_001_000, Node: "n1", Thread: "n1/0.2", Call: "sendto", Args: []int64{7, 32, 0x4000, 16},
+			Result: 32, Detail: "10.0.0.2:80", Object: "udp", Bytes: 0x9f, Clocks: 3},
+			`812 1.204001000s n1/0.2 sendto(7, ..., 32, MSG_NOSIGNAL, "10.0.0.2:80", 16) = 32 on udp bytes 9f clocks 3`},
 		{record.Event{Number: 2, TimeNs: 5, Call: "partition", Result: 3, Detail: "n1-n2"}, `2 0.000000005s - partition() = 3 "n1-n2"`},
 		{record.Event{Number: 1, TimeNs: 5, Node: "n1", Thread: "0.2", Call: "futex", Result: -110},
-			`1 0.000000005s n1 0.2 futex() = -110`},
-		{record.Event{Node: "a", Thread: "a/0", Call: "open", Detail: "/new\nline"}, `0 0.000000000s a/0 open() = 0 "/new\nline"`},
+			`1 0.000000005s n1 0.2 futex() = -1 ETIMEDOUT (Connection timed out)`},
+		{record.Event{Node: "a", Thread: "a/0", Call: "open", Args: []int64{0x80000, 0}, Detail: "/new\nline"},
+			`0 0.000000000s a/0 open("/new\nline", O_RDONLY|O_CLOEXEC) = 0`},
 	} {
 		if got := string(appendEvent(nil, &c.e)); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/chart"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -17,17 +18,34 @@ import (
 
 // Bounds of the drawings of a page.
 const (
-	pageClients     = 24  // rows of clients
-	pageInjections  = 12  // rows of faults
-	closeMessages   = 260 // messages of the near view
-	closeLines      = 600 // lines of logs that are looked at for these
-	closeNotes      = 60  // lines of a program's log beside it
-	nodeColours     = 8
-	laneHeight      = 46
-	rowHeight       = 17
-	overviewWidth   = 1160
-	overviewGutter  = 132
-	closeTimeGutter = 96
+	pageClients    = 24  // rows of clients
+	pageInjections = 12  // rows of faults
+	closeMessages  = 260 // messages of the near view
+	closeLines     = 600 // lines of logs that are looked at for these
+	closeNotes     = 60  // lines of a program's log beside it
+	nodeColours    = 8
+	laneHeight     = 46
+	rowHeight      = 17
+	stripHeight    = 46  // of the cause
+	labelWidth     = 7.2 // of a character
+)
+
+// canvas is the size of the drawings: each is made for wide and for narrow screens, and a style shows one of the two.
+type canvas struct {
+	suffix        string // of ids
+	class         string
+	width, gutter float64
+	ticks         int
+	// Of the near view: the column of times, the room for all lanes and for one, for notes, and how long a note may be.
+	times, room, lane, leastLane, notes float64
+	line, lines                         int
+}
+
+var (
+	wideCanvas = canvas{class: "wide", width: 1160, gutter: 132, ticks: 10,
+		times: 96, room: 560, lane: 130, leastLane: 26, notes: 620, line: 90, lines: 1}
+	narrowCanvas = canvas{suffix: "-narrow", class: "narrow", width: 372, gutter: 92, ticks: 4,
+		room: 110, lane: 26, leastLane: 12, notes: 236, line: 33, lines: 3}
 )
 
 // lanes are the nodes that take part, in the order of the Spec.
@@ -71,105 +89,189 @@ func nodesOf(target string, lanes map[string]int) []string {
 	return slices.DeleteFunc(words, func(w string) bool { _, node := lanes[w]; return !node })
 }
 
-// overview draws the window on one linear axis of time: faults, nodes with their messages, clients with their
-// operations.
-func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
-	lanes := p.lanes()
-	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, f.fromNs, f.toNs, pageInjections)
-	names := clients(ops)
-	names = preferConflict(names, ops, f)
-	span := float64(max(f.toNs-f.fromNs, 1))
-	const right = 14
-	x := func(ns int64) float64 {
-		at := float64(min(max(ns, f.fromNs), f.toNs)-f.fromNs) / span
-		return overviewGutter + at*(overviewWidth-overviewGutter-right)
-	}
-	top := 26.0
-	faultsAt := top
-	nodesAt := faultsAt + float64(len(injections))*rowHeight + 26
-	laneY := func(lane int) float64 { return nodesAt + float64(lane)*laneHeight }
-	clientsAt := nodesAt + float64(len(lanes)-1)*laneHeight + 44
-	clientY := func(i int) float64 { return clientsAt + float64(i)*rowHeight }
-	bottom := clientsAt + float64(len(names))*rowHeight + 8
+// plane is a drawing of the window on one linear axis of time.
+type plane struct {
+	*chart.Drawing
+	canvas
+	f     *focus
+	right float64
+	top   float64
+	lanes map[string]int
+	laneY func(lane int) float64
+}
 
-	d := &chart.Drawing{}
-	d.Add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%d" data-right="%d">`,
-		overviewWidth, bottom+6, f.fromNs, f.toNs, overviewGutter, overviewWidth-right)
-	d.Add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`,
-		overviewGutter-4, overviewWidth-right-overviewGutter+8, bottom+6, top-6, bottom)
-	for _, ns := range ticks(f.fromNs, f.toNs) {
-		d.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x(ns), top-6, x(ns), bottom)
-		d.Text(x(ns), 13, "tick", "middle", shortSeconds(ns))
+func (d *plane) x(ns int64) float64 {
+	at := float64(min(max(ns, d.f.fromNs), d.f.toNs)-d.f.fromNs) / float64(max(d.f.toNs-d.f.fromNs, 1))
+	return d.gutter + at*(d.right-d.gutter)
+}
+
+// label names a row in the gutter.
+func (d *plane) label(y float64, class, text string) {
+	if runes := int((d.gutter - 8) / labelWidth); len([]rune(text)) > runes {
+		d.Add("<g>%s", d.Title("%s", text))
+		d.Text(d.gutter-8, y, class, "end", string([]rune(text)[:runes-1])+"…")
+		d.Add("</g>")
+		return
+	}
+	d.Text(d.gutter-8, y, class, "end", text)
+}
+
+// overview draws the window: the cause, faults, nodes with their messages, clients with their operations.
+func (p *PageOf) overview(c canvas, f *focus, ops []history.Operation) template.HTML {
+	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, f.fromNs, f.toNs, pageInjections)
+	names := preferConflict(clients(ops), ops, f)
+	d := &plane{Drawing: &chart.Drawing{}, canvas: c, f: f, right: c.width - 14, top: 26, lanes: p.lanes()}
+	faultsAt := d.top
+	caused := p.Explanation != nil && len(p.Explanation.Points) > 1
+	if caused {
+		faultsAt += stripHeight + 20
+	}
+	nodesAt := faultsAt + float64(len(injections))*rowHeight + 26
+	d.laneY = func(lane int) float64 { return nodesAt + float64(lane)*laneHeight }
+	clientsAt := nodesAt + float64(len(d.lanes)-1)*laneHeight + 44
+	bottom := clientsAt + float64(len(names))*rowHeight + 8
+	d.Add(`<svg class="diagram timeline %s" id="overview%s" viewBox="0 0 %.0f %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%.0f" data-right="%.0f">`,
+		c.class, c.suffix, c.width, bottom+6, f.fromNs, f.toNs, c.gutter, d.right)
+	d.Add(`<clipPath id="window%s"><rect x="%.0f" y="0" width="%.0f" height="%.0f"/></clipPath><g class="ticks" data-top="%.1f" data-bottom="%.1f" data-ticks="%d">`,
+		c.suffix, c.gutter-4, d.right-c.gutter+8, bottom+6, d.top-6, bottom, c.ticks)
+	for _, ns := range ticks(f.fromNs, f.toNs, c.ticks) {
+		d.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, d.x(ns), d.top-6, d.x(ns), bottom)
+		d.Text(d.x(ns), 13, "tick", "middle", shortSeconds(ns))
 	}
 	d.Add("</g>")
-	for i, s := range injections {
-		y := faultsAt + float64(i)*rowHeight
-		w := max(x(s.EndNs)-x(s.StartNs), 2)
-		d.Add(`<g clip-path="url(#window)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
-			d.Title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)),
-			when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
-		d.Text(overviewGutter-8, y+10, "label fault-label", "end", string(s.Kind)+" "+s.Target)
-		for _, n := range nodesOf(s.Target, lanes) {
-			d.Add(`<rect class="injected" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`,
-				when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
-		}
-	}
+	d.faults(injections, faultsAt)
 	for _, n := range p.Spec.Nodes {
-		lane := lanes[n.Name]
-		d.Add(`<line class="lane %s" data-node="%d" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, colour(lane), lane, overviewGutter,
-			laneY(lane), overviewWidth-right, laneY(lane))
-		d.Text(overviewGutter-8, laneY(lane)+4, "label node-label "+colour(lane), "end", n.Name)
+		lane := d.lanes[n.Name]
+		d.Add(`<line class="lane %s" data-node="%d" x1="%.0f" y1="%.1f" x2="%.0f" y2="%.1f"/>`, colour(lane), lane, c.gutter, d.laneY(lane), d.right, d.laneY(lane))
+		d.label(d.laneY(lane)+4, "label node-label "+colour(lane), n.Name)
 	}
-	d.Add(`<g clip-path="url(#window)">`)
+	d.Add(`<g clip-path="url(#window%s)">`, c.suffix)
 	if p.Diagram != nil {
-		for _, m := range p.Diagram.Messages {
-			p.overviewMessage(d, &m, f, lanes, x, laneY)
-		}
-		for _, m := range p.Diagram.Marks {
-			lane, ok := lanes[m.Node]
-			if !ok || m.TimeNs < f.fromNs || m.TimeNs > f.toNs {
-				continue
-			}
-			d.Add(`<circle class="mark %s" %s cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, colour(lane), when(m.TimeNs, m.TimeNs), x(m.TimeNs), laneY(lane),
-				d.Title("%s %s at %s", m.Node, m.Text, Seconds(m.TimeNs)))
+		d.diagram(p.Diagram)
+	}
+	for _, c := range callsWithFaults(p.Outcome.DiskChanges, f) {
+		if lane, ok := d.lanes[c.Node]; ok {
+			d.Add(`<circle class="mark fault-mark" %s cx="%.1f" cy="%.1f" r="5">%s</circle>`, when(c.TimeNs, c.TimeNs), d.x(c.TimeNs), d.laneY(lane),
+				d.Title("%s at %s: %s", strings.ReplaceAll(c.Fault, "_", " "), Seconds(c.TimeNs), changeText(&c)))
 		}
 	}
 	d.Add("</g>")
-	row := map[string]int{}
-	for i, c := range names {
-		row[c] = i
-		d.Text(overviewGutter-8, clientY(i)+10, "label", "end", c)
+	d.operations(names, ops, clientsAt, p.Outcome)
+	if caused {
+		d.cause(p.Explanation, bottom)
 	}
-	for _, op := range ops {
-		i, ok := row[op.Client]
-		end := endOf(&op, p.Outcome)
-		if !ok || end < f.fromNs || op.CallTimeNs > f.toNs {
-			continue
-		}
-		class := "op " + string(op.Type)
-		if f.conflict[op.Call] {
-			class += " conflict"
-		}
-		d.Add(`<a href="#op-%d" clip-path="url(#window)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`,
-			op.Call, class, when(op.CallTimeNs, end), x(op.CallTimeNs), clientY(i)+1,
-			max(x(end)-x(op.CallTimeNs), 2.5), rowHeight-5, d.Title("%s: %s", op.Client, operationText(&op)))
-	}
-	d.Add(`<g clip-path="url(#window)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" id="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
-		when(f.atNs, f.atNs), x(f.atNs), top-6, x(f.atNs), bottom, top-6, bottom)
-	d.Add(`<rect id="brush" x="0" y="%.1f" width="0" height="%.1f" visibility="hidden"/>`, top-6, bottom-top+6)
+	d.Add(`<g clip-path="url(#window%s)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
+		c.suffix, when(f.atNs, f.atNs), d.x(f.atNs), d.top-6, d.x(f.atNs), bottom, d.top-6, bottom)
+	d.Add(`<rect class="brush" x="0" y="%.1f" width="0" height="%.1f" visibility="hidden"/>`, d.top-6, bottom-d.top+6)
 	d.Add("</svg>")
 	return template.HTML(d.String())
 }
 
-func (p *PageOf) overviewMessage(d *chart.Drawing, m *Message, f *focus, lanes map[string]int, x func(int64) float64, y func(int) float64) {
-	from, ok := lanes[m.From]
-	to, known := lanes[m.To]
-	if !ok || !known || m.SentNs < f.fromNs || m.SentNs > f.toNs {
+// faults draws faults as bars, and marks the nodes that they affect.
+func (d *plane) faults(injections []fault.Injection, y float64) {
+	for i, s := range injections {
+		y := y + float64(i)*rowHeight
+		w := max(d.x(s.EndNs)-d.x(s.StartNs), 2)
+		d.Add(`<g clip-path="url(#window%s)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`, d.suffix,
+			d.Title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)),
+			when(s.StartNs, s.EndNs), d.x(s.StartNs), y, w, rowHeight-4)
+		name := string(s.Kind) + " " + s.Target
+		if d.suffix != "" { // there is no room for both
+			name = s.Target + " " + string(s.Kind)
+		}
+		d.label(y+10, "label fault-label", name)
+		for _, n := range nodesOf(s.Target, d.lanes) {
+			d.Add(`<rect class="injected" clip-path="url(#window%s)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, d.suffix,
+				when(s.StartNs, s.EndNs), d.x(s.StartNs), d.laneY(d.lanes[n])-11, w)
+		}
+	}
+}
+
+// diagram draws messages, and starts and ends of processes.
+func (d *plane) diagram(g *Diagram) {
+	for i := range g.Messages {
+		d.message(&g.Messages[i])
+	}
+	for _, m := range g.Marks {
+		lane, ok := d.lanes[m.Node]
+		if !ok || m.TimeNs < d.f.fromNs || m.TimeNs > d.f.toNs {
+			continue
+		}
+		d.Add(`<circle class="mark %s" %s cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, colour(lane), when(m.TimeNs, m.TimeNs), d.x(m.TimeNs), d.laneY(lane),
+			d.Title("%s %s at %s", m.Node, m.Text, Seconds(m.TimeNs)))
+	}
+}
+
+// operations draws a row for each client.
+func (d *plane) operations(names []string, ops []history.Operation, top float64, o *check.Judged) {
+	row := map[string]int{}
+	y := func(i int) float64 { return top + float64(i)*rowHeight }
+	for i, c := range names {
+		row[c] = i
+		d.label(y(i)+10, "label", c)
+	}
+	for _, op := range ops {
+		i, ok := row[op.Client]
+		end := endOf(&op, o)
+		if !ok || end < d.f.fromNs || op.CallTimeNs > d.f.toNs {
+			continue
+		}
+		class := "op " + string(op.Type)
+		if d.f.conflict[op.Call] {
+			class += " conflict"
+		}
+		d.Add(`<a href="#op-%d" clip-path="url(#window%s)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`,
+			op.Call, d.suffix, class, when(op.CallTimeNs, end), d.x(op.CallTimeNs), y(i)+1,
+			max(d.x(end)-d.x(op.CallTimeNs), 2.5), rowHeight-5, d.Title("%s: %s", op.Client, operationText(&op)))
+	}
+}
+
+// cause draws the probability of the failure over time as a strip above the faults, and the moment of no return as a line through all rows.
+func (d *plane) cause(e *Explanation, bottom float64) {
+	top, base := d.top, d.top+stripHeight
+	y := func(share float64) float64 { return base - share*stripHeight }
+	for share := range 2 {
+		at := y(float64(share))
+		d.Add(`<line class="grid" x1="%.0f" y1="%.1f" x2="%.0f" y2="%.1f"/>`, d.gutter, at, d.right, at)
+		d.Text(d.gutter-8, at+4, "tick", "end", fmt.Sprintf("%d %%", 100*share))
+	}
+	d.label((top+base)/2+4, "label", "P(failure)")
+	d.Add(`<g clip-path="url(#window%s)" class="strip">`, d.suffix)
+	at := func(ns int64) float64 { // not clamped, as lines lead out of the window
+		return d.gutter + float64(ns-d.f.fromNs)/float64(max(d.f.toNs-d.f.fromNs, 1))*(d.right-d.gutter)
+	}
+	for i := range e.Points {
+		q := &e.Points[i]
+		d.Add(`<line class="interval" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, when(q.AtNs, q.AtNs), at(q.AtNs), y(q.Low), at(q.AtNs), y(q.High))
+		if i > 0 {
+			o := &e.Points[i-1]
+			d.Add(`<line class="chance" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, when(o.AtNs, q.AtNs), at(o.AtNs), y(o.Share()), at(q.AtNs), y(q.Share()))
+		}
+		d.Add(`<circle class="dot" %s cx="%.1f" cy="%.1f" r="3.2">%s</circle>`, when(q.AtNs, q.AtNs), at(q.AtNs), y(q.Share()), d.Title("%s: %s", Seconds(q.AtNs), odds(q)))
+	}
+	if e.Jump != nil {
+		ns := e.Jump.Before.AtNs
+		d.Add(`<line class="no-return" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, when(ns, ns), at(ns), top-6, at(ns), bottom)
+		anchor, shift := "start", 5.0
+		if at(ns) > (d.gutter+d.right)/2 {
+			anchor, shift = "end", -5
+		}
+		d.Add(`<g %s data-x="%.1f">`, when(ns, ns), at(ns))
+		d.Text(at(ns)+shift, base+13, "no-return-label", anchor, "moment of no return, "+aboutSeconds(ns))
+		d.Add("</g>")
+	}
+	d.Add("</g>")
+}
+
+func (d *plane) message(m *Message) {
+	from, ok := d.lanes[m.From]
+	to, known := d.lanes[m.To]
+	if !ok || !known || m.SentNs < d.f.fromNs || m.SentNs > d.f.toNs {
 		return
 	}
 	if m.ReadEvent == 0 {
-		x1, y1 := x(m.SentNs), y(from)
-		y2 := y1 + math.Copysign(14, y(to)-y1)
+		x1, y1 := d.x(m.SentNs), d.laneY(from)
+		y2 := y1 + math.Copysign(14, d.laneY(to)-y1)
 		d.Add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`,
 			when(m.SentNs, m.SentNs), x1,
 			d.Title("%s of %s to %s over %s, sent at %s, never read", plural.Count(m.Bytes, "byte"), m.From, m.To, m.Via,
@@ -177,11 +279,21 @@ func (p *PageOf) overviewMessage(d *chart.Drawing, m *Message, f *focus, lanes m
 		return
 	}
 	d.Add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs),
-		x(m.SentNs), y(from), x(m.ReadNs), y(to))
+		d.x(m.SentNs), d.laneY(from), d.x(m.ReadNs), d.laneY(to))
 }
 
 // when returns the attributes by which the page's script places a mark of the timeline.
 func when(fromNs, toNs int64) string { return fmt.Sprintf(`data-a="%d" data-b="%d"`, fromNs, toNs) }
+
+// callsWithFaults are the calls in a window that met a fault, the last ones if there are many.
+func callsWithFaults(changes []record.DiskChange, f *focus) (list []record.DiskChange) {
+	for i := range changes {
+		if c := &changes[i]; c.Fault != "" && c.TimeNs >= f.fromNs && c.TimeNs <= f.toNs {
+			list = append(list, *c)
+		}
+	}
+	return list[max(0, len(list)-PageInjections):]
+}
 
 // preferConflict bounds the clients that are drawn; those whose operations are in conflict come in any case.
 func preferConflict(names []string, ops []history.Operation, f *focus) []string {
@@ -209,10 +321,10 @@ func preferConflict(names []string, ops []history.Operation, f *focus) []string 
 	return sorted
 }
 
-// ticks are round times in a window.
-func ticks(fromNs, toNs int64) []int64 {
+// ticks are round times in a window, so many at most.
+func ticks(fromNs, toNs int64, most int) []int64 {
 	step := int64(1)
-	for (toNs-fromNs)/step > 10 {
+	for (toNs-fromNs)/step > int64(most) {
 		switch first := leading(step); first {
 		case 1:
 			step *= 2
@@ -253,25 +365,32 @@ type instant struct {
 
 // closeUp draws what matters most with time running down, and not to scale: waits are short, and what lies close
 // together is drawn apart. Where messages are left out, it says how many.
-func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
+func (p *PageOf) closeUp(c canvas, f *focus, ops []history.Operation) template.HTML {
 	lanes := p.lanes()
 	all, folds := p.folded(f, ops)
 	messages, dropped := closest(f, all)
 	instants := p.instants(f, messages, ops)
-	columns := float64(closeTimeGutter)
-	gap := min(max(560/float64(max(len(lanes), 1)), 26), 130)
+	columns := c.times
+	gap := min(max(c.room/float64(max(len(lanes), 1)), c.leastLane), c.lane)
 	x := func(lane int) float64 { return columns + gap/2 + float64(lane)*gap }
 	notesAt := columns + gap*float64(len(lanes)) + 16
-	width := notesAt + 620
+	if c.times == 0 { // lanes are narrower than the bars of operations
+		notesAt += 14
+	}
+	width := notesAt + c.notes
 
-	ys, skips, notes, bottom := f.place(instants, dropped, folds)
+	ys, skips, notes, bottom := f.place(c, instants, dropped, folds)
 	d := &chart.Drawing{}
-	d.Add(`<svg class="diagram heads" viewBox="0 0 %.0f 24" aria-hidden="true">`, width)
+	d.Add(`<svg class="diagram heads %s" viewBox="0 0 %.0f 24" aria-hidden="true">`, c.class, width)
 	for _, n := range p.Spec.Nodes {
-		d.Text(x(lanes[n.Name]), 16, "label node-label "+colour(lanes[n.Name]), "middle", n.Name)
+		name := n.Name
+		if runes := max(int((gap-6)/labelWidth), 2); len([]rune(name)) > runes && c.suffix != "" {
+			name = string([]rune(name)[:runes])
+		}
+		d.Text(x(lanes[n.Name]), 16, "label node-label "+colour(lanes[n.Name]), "middle", name)
 	}
 	d.Add("</svg>")
-	d.Add(`<svg class="diagram" id="close" viewBox="0 24 %.0f %.0f" role="img" aria-label="what matters most, time running down">`, width, bottom-20)
+	d.Add(`<svg class="diagram close %s" id="close%s" viewBox="0 24 %.0f %.0f" role="img" aria-label="what matters most, time running down">`, c.class, c.suffix, width, bottom-20)
 	for _, n := range p.Spec.Nodes {
 		lane := lanes[n.Name]
 		d.Add(`<line class="lane %s" x1="%.1f" y1="24" x2="%.1f" y2="%.1f"/>`, colour(lane), x(lane), x(lane), bottom)
@@ -291,32 +410,61 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 		return (ys[instants[i-1].ns] + ys[instants[i].ns]) / 2
 	}
 	if len(instants) > 0 {
-		injections, _ := injectionsIn(p.Outcome.Ledger.Injections, instants[0].ns, instants[len(instants)-1].ns, pageInjections)
-		for _, s := range injections {
-			for _, n := range nodesOf(s.Target, lanes) {
-				d.Add(`<rect class="injected" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
-					max(at(s.EndNs)-at(s.StartNs), 2), d.Title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
-			}
-		}
+		p.closeFaults(d, instants[0].ns, instants[len(instants)-1].ns, lanes, x, at)
 	}
 	for _, s := range skips {
 		d.Add(`<line class="skip" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns-6, s.y+2, notesAt-10, s.y+2)
-		d.Text(notesAt, s.y+6, "skip-text", "start", s.text)
+		d.Text(notesAt, s.y+6, "skip-text", "start", Fit(s.text, c.line))
 	}
 	p.closeOperations(d, f, ops, lanes, x, at)
 	drawMessages(d, messages, lanes, gap, x, at)
 	for _, n := range notes {
-		d.Text(columns-10, n.y+4, "tick", "end", Seconds(n.i.ns))
+		if c.times > 0 {
+			d.Text(columns-10, n.y+4, "tick", "end", Seconds(n.i.ns))
+		}
 		class := "note " + n.i.class
 		if lane, ok := lanes[n.i.node]; ok {
 			d.Add(`<circle class="mark %s" cx="%.1f" cy="%.1f" r="3.5"/>`, colour(lane), x(lane), n.y)
 			class += " " + colour(lane)
 		}
-		d.Text(notesAt, n.y+4, class, "start", n.i.note)
+		for k, line := range c.noteLines(n.i) {
+			d.Text(notesAt, n.y+4+13*float64(k), class, "start", line)
+		}
 	}
-	d.Add(`<line class="violation" id="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
+	d.Add(`<line class="violation" id="violation`+c.suffix+`" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
 	d.Add("</svg>")
 	return template.HTML(d.String())
+}
+
+// closeFaults marks the nodes that faults affect between two times.
+func (p *PageOf) closeFaults(d *chart.Drawing, fromNs, toNs int64, lanes map[string]int, x func(int) float64, at func(int64) float64) {
+	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, fromNs, toNs, pageInjections)
+	for _, s := range injections {
+		for _, n := range nodesOf(s.Target, lanes) {
+			d.Add(`<rect class="injected" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
+				max(at(s.EndNs)-at(s.StartNs), 2), d.Title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
+		}
+	}
+}
+
+// noteLines breaks a note into lines. Where there is no column of times, it begins with its time.
+func (c *canvas) noteLines(i *instant) []string {
+	if c.lines == 1 {
+		return []string{i.note}
+	}
+	text := []rune(aboutSeconds(i.ns) + "  " + Visible(i.note, c.line*c.lines-12))
+	var lines []string
+	for len(text) > c.line && len(lines) < c.lines-1 {
+		cut := c.line
+		for k := c.line; k > c.line/2; k-- {
+			if text[k] == ' ' {
+				cut = k
+				break
+			}
+		}
+		lines, text = append(lines, string(text[:cut])), []rune(strings.TrimLeft(string(text[cut:]), " "))
+	}
+	return append(lines, Fit(string(text), c.line))
 }
 
 // skip marks where time was left out.
@@ -332,7 +480,8 @@ type placedNote struct {
 }
 
 // place gives every instant its place; time in between is found by order. Where time or messages are left out there is a skip.
-func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds) (ys map[int64]float64, skips []skip, notes []placedNote, bottom float64) {
+func (f *focus) place(c canvas, instants []instant, dropped []int64, folds []foldedRounds) (ys map[int64]float64, skips []skip, notes []placedNote,
+	bottom float64) {
 	y := 46.0
 	ys = map[int64]float64{}
 	note := math.Inf(-1)
@@ -349,6 +498,7 @@ func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds)
 				undrawn += between(dropped, previous, in.ns)
 				again := foldsBetween(folds, previous, in.ns)
 				if wait := in.ns - previous; wait >= focusEdgeNs || again != "" || undrawn > 0 && wait >= focusMarginNs {
+					y = max(y, note)
 					text := shortDuration(wait) + " later" + again
 					if undrawn > 0 {
 						text += fmt.Sprintf(", %s before not drawn", plural.Count(undrawn, "message"))
@@ -365,7 +515,7 @@ func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds)
 			if y < note+15 {
 				y = note + 15
 			}
-			note = y
+			note = y + 13*float64(len(c.noteLines(in))-1)
 			notes = append(notes, placedNote{y, in})
 		}
 	}
@@ -590,6 +740,10 @@ func (p *PageOf) instants(f *focus, messages []Message, ops []history.Operation)
 		if s.EndNs <= f.toNs {
 			list = append(list, instant{s.EndNs, s.Event, fmt.Sprintf("%s %s ends", s.Kind, s.Target), "fault-note", ""})
 		}
+	}
+	for _, c := range callsWithFaults(p.Outcome.DiskChanges, f) {
+		text := fmt.Sprintf("%s: %s (%s)", c.Node, changeText(&c), strings.ReplaceAll(c.Fault, "_", " "))
+		list = append(list, instant{c.TimeNs, c.Event, text, "fault-note", ""})
 	}
 	list = append(list, instant{f.atNs, math.MaxUint64, "violated: " + p.Verdict.Property, "violation-note", ""})
 	slices.SortStableFunc(list, func(x, y instant) int {

@@ -174,7 +174,7 @@ func (s *textSink) Finish(*check.Judged) error { return s.w.Flush() }
 // appendEvent appends the text form of an event, one line without its end. All fields are in it, so that equal
 // lines mean equal events:
 //
-//	812 1.204001000s n1/0.2 sendto(7, 32) = 32 "10.0.0.2:80" on tcp bytes 9f2c0011aabbccdd clocks 3
+//	812 1.204001000s n1/0.2 sendto(7, ..., 32, MSG_NOSIGNAL, "10.0.0.2:80", 16) = 32 on tcp bytes 9f2c0011aabbccdd clocks 3
 func appendEvent(b []byte, e *record.Event) []byte {
 	b = strconv.AppendUint(b, e.Number, 10)
 	b = append(b, ' ')
@@ -187,19 +187,7 @@ func appendEvent(b []byte, e *record.Event) []byte {
 		b = append(b, '-') // of the world as a whole
 	}
 	b = append(append(b, e.Thread...), ' ')
-	b = append(append(b, e.Call...), '(')
-	for i, a := range e.Args {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		b = strconv.AppendInt(b, a, 10)
-	}
-	b = append(b, ") = "...)
-	b = strconv.AppendInt(b, e.Result, 10)
-	if e.Detail != "" {
-		b = append(b, ' ')
-		b = strconv.AppendQuoteToASCII(b, e.Detail)
-	}
+	b = appendCall(b, e)
 	if e.Object != "" {
 		b = append(append(b, " on "...), e.Object...)
 	}

@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -26,18 +27,30 @@ const (
 func isolated(p *world.Property, level isolation.Level, ops []history.Operation) verdict.Verdict {
 	switch p.Check.Model {
 	case "", ListAppend:
-		t := NewListTransactions(len(ops))
-		for i := range ops {
-			t.Add(i, &ops[i])
-		}
-		return t.judge(p, level)
+		return listsOf(ops).judge(p, level)
 	case RWRegister:
 	default:
 		return verdict.Undecided(p, "%v", noTransactions(p.Check.Model))
 	}
-	txns := make([]isolation.Txn, 0, len(ops))
-	from := make([]*history.Operation, 0, len(ops))
-	var count counts
+	txns, from, count, err := registersOf(ops)
+	if err != nil {
+		return verdict.Undecided(p, "%v", err)
+	}
+	f := isolation.Registers(txns, level, linear.NewBudget(MaxSteps, MaxBytes, MaxWall))
+	return isolationVerdict(p, f, count, func(t int) (*history.Operation, string) { return from[t], accesses(from[t]) })
+}
+
+func listsOf(ops []history.Operation) *ListTransactions {
+	t := NewListTransactions(len(ops))
+	for i := range ops {
+		t.Add(i, &ops[i])
+	}
+	return t
+}
+
+// registersOf gives the transactions over registers of a history, the operations that they are, and how many there are.
+func registersOf(ops []history.Operation) (txns []isolation.Txn, from []*history.Operation, count counts, err error) {
+	txns, from = make([]isolation.Txn, 0, len(ops)), make([]*history.Operation, 0, len(ops))
 	for i := range ops {
 		o := &ops[i]
 		if !isTransaction(o) {
@@ -45,7 +58,7 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 		}
 		t, err := transaction(o)
 		if err != nil {
-			return verdict.Undecided(p, "%v", brokenTransaction(o, err))
+			return nil, nil, count, brokenTransaction(o, err)
 		}
 		txns, from = append(txns, t), append(from, o)
 		if count.all++; t.Fate != isolation.Committed {
@@ -60,8 +73,38 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 			}
 		}
 	}
-	f := isolation.Registers(txns, level, linear.NewBudget(MaxSteps, MaxBytes, MaxWall))
-	return isolationVerdict(p, f, count, func(t int) (*history.Operation, string) { return from[t], accesses(from[t]) })
+	return txns, from, count, nil
+}
+
+// Cycle judges the transactions of a history again, for the cycle behind a verdict of isolation: its steps, and the transactions in it. There
+// is none if the violation is of another kind.
+func Cycle(p *world.Property, ops []history.Operation) (steps []isolation.Dependency, txns []history.Operation) {
+	if p.Check.Type != world.Isolation {
+		return nil, nil
+	}
+	level, budget := cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
+	var f isolation.Finding
+	var of func(number int) history.Operation
+	if OverLists(p) {
+		t := listsOf(ops)
+		if t.broken != nil {
+			return nil, nil
+		}
+		f, of = t.log.Judge(level, budget), func(number int) history.Operation { return ops[number] }
+	} else {
+		list, from, _, err := registersOf(ops)
+		if err != nil {
+			return nil, nil
+		}
+		f, of = isolation.Registers(list, level, budget), func(number int) history.Operation { return *from[number] }
+	}
+	if f.Answer != isolation.Violated {
+		return nil, nil
+	}
+	for _, number := range f.Txns {
+		txns = append(txns, of(number))
+	}
+	return f.Cycle, txns
 }
 
 // isTransaction reports whether an operation is a transaction.

@@ -120,8 +120,16 @@ type Finding struct {
 	Anomaly string // G0, G1a, ...
 	Reason  string // one sentence
 	Cause   failure.Cause
-	Steps   []string // a cycle, step by step, in words
-	Txns    []int    // the transactions in it
+	Steps   []string     // a cycle, step by step, in words
+	Txns    []int        // the transactions in it
+	Cycle   []Dependency // the same steps, for drawings
+}
+
+// Dependency is a step of a cycle: one transaction comes before another.
+type Dependency struct {
+	From, To int    // places in Txns; -1 for the time before all transactions
+	Kind     string // ww, wr, rw, session, time
+	Key      string // empty for session and time
 }
 
 // Lists judges transactions over lists: writes append, reads return the whole list.

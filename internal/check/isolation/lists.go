@@ -650,7 +650,8 @@ func (l *lists) explain(anomaly string, cycle []step) Finding {
 		}
 		return fmt.Sprintf("%q", l.values.text(l.longest[key].values[at]))
 	}
-	return finish(f, len(l.txns), l.words, cycle, func(s step, from, to string) string {
+	key := func(s step) string { return l.keys.texts[s.key] }
+	return finish(f, len(l.txns), l.words, key, cycle, func(s step, from, to string) string {
 		switch s.kind {
 		case ww:
 			return fmt.Sprintf("%s appended %s to key %q, and %s appended %s behind it", from, value(s.key, s.a), l.keys.texts[s.key], to, value(s.key, s.b))
@@ -662,7 +663,7 @@ func (l *lists) explain(anomaly string, cycle []step) Finding {
 }
 
 // finish puts a cycle of transactions, of which there are so many, into words: helper nodes are left out.
-func finish(f Finding, txns int, words func(txn int) string, cycle []step, say func(s step, from, to string) string) Finding {
+func finish(f Finding, txns int, words func(txn int) string, key func(step) string, cycle []step, say func(s step, from, to string) string) Finding {
 	n := int32(txns)
 	// Begin at a transaction.
 	for i := range cycle {
@@ -688,6 +689,7 @@ func finish(f Finding, txns int, words func(txn int) string, cycle []step, say f
 			i++ // through helpers
 		}
 		from, to := name(s.from), name(cycle[i].to)
+		f.Cycle = append(f.Cycle, dependency(slices.Index(f.Txns, int(s.from)), slices.Index(f.Txns, int(cycle[i].to)), s, key))
 		if s.kind == clock {
 			f.Steps = append(f.Steps, fmt.Sprintf("%s had returned before %s began", from, to))
 			continue
@@ -703,4 +705,17 @@ func finish(f Finding, txns int, words func(txn int) string, cycle []step, say f
 		f.Steps = append(f.Steps, fmt.Sprintf("T%d is %s", k+1, words(t)))
 	}
 	return f
+}
+
+// dependency describes a step of a cycle between two of its transactions.
+func dependency(from, to int, s step, key func(step) string) Dependency {
+	switch s.kind {
+	case clock:
+		return Dependency{From: from, To: to, Kind: "time"}
+	case session:
+		return Dependency{From: from, To: to, Kind: s.kind.String()}
+	case implied: // an order of writes that reads imply
+		return Dependency{From: from, To: to, Kind: ww.String(), Key: key(s)}
+	}
+	return Dependency{From: from, To: to, Kind: s.kind.String(), Key: key(s)}
 }

@@ -490,7 +490,8 @@ func (p *plan) fold(cycle []step) []step {
 
 func (r *registers) explain(anomaly string, cycle []step, n int32) Finding {
 	f := Finding{Answer: Violated, Anomaly: anomaly}
-	return finish(f, len(r.txns), func(t int) string { return r.txns[t].String() }, cycle, func(s step, from, to string) string {
+	words, keyOf := func(t int) string { return r.txns[t].String() }, func(s step) string { return r.names[s.key] }
+	return finish(f, len(r.txns), words, keyOf, cycle, func(s step, from, to string) string {
 		key := r.names[s.key]
 		switch {
 		case s.kind == session:

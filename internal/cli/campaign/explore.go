@@ -132,6 +132,7 @@ func exploreProject(a *console.App, c *cobra.Command, f *campaignFlags, args []s
 			return err
 		}
 	}
+	stored.CountRuns(a, p, x.found, totals.Runs)
 	if !f.noShrink {
 		x.shrinkFound()
 	}

@@ -25,7 +25,7 @@ func PageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, Failure: failure.Failure,
 		Background: failure.Background},
-		Bloodhound: program.Version()}
+		Bloodhound: program.Version(), Commit: failure.Commit, System: failure.System, Discovery: failure.Discovery}
 	if e := failure.Explanation; e != nil && e.Hash == reply.Summary.Hash {
 		page.Explanation = e
 	}

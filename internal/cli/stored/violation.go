@@ -37,6 +37,7 @@ func NewFailure(p *project.Project, o *check.Judged, v check.Verdict, found *exp
 // then says how to make the run again from its tape.
 func KeepViolation(a *console.App, p *project.Project, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
 	f := NewFailure(p, o, v, found)
+	f.Discovery = &report.Discovery{At: time.Now().UTC().Truncate(time.Second)}
 	if f.Commit == "" && !p.CommitNoted {
 		p.CommitNoted = true
 		if why := project.NoCommit(context.Background(), p.Spec.Dir); why != "" {
@@ -48,6 +49,9 @@ func KeepViolation(a *console.App, p *project.Project, o *check.Judged, v check.
 		// Found again: what shrinking has come to stays, in the file of then.
 		f.Smallest, f.Headline, f.FormerID = known.Smallest, known.Headline, known.FormerID
 		s.Failure = f.Failure
+		if known.Discovery != nil {
+			f.Discovery.At = known.Discovery.At
+		}
 	}
 	path, err := report.Save(p.State, f)
 	switch boot, seed, rest := o.Tape.Seeds(); {
@@ -69,6 +73,20 @@ func KeepViolation(a *console.App, p *project.Project, o *check.Judged, v check.
 		a.Note("bloodhound: the failure could not be stored: %v", err)
 	}
 	return s, f
+}
+
+// CountRuns records how many of a campaign's runs showed each of its failures.
+func CountRuns(a *console.App, p *project.Project, found []Finding, runs uint64) {
+	for i := range found {
+		f := &found[i]
+		if f.Story.File == "" || f.File.Discovery == nil {
+			continue
+		}
+		f.File.Discovery.Runs, f.File.Discovery.Of = f.Runs, max(runs, f.Runs)
+		if _, err := report.Save(p.State, f.File); err != nil {
+			a.Note("bloodhound: the failure could not be stored: %v", err)
+		}
+	}
 }
 
 // ShrinkAll makes the runs of failures smaller, each within its share of the budget that is left. What cannot be shrunk

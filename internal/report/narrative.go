@@ -1,0 +1,245 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Bounds of a narrative.
+const (
+	narrativeFaults  = 2
+	narrativeClients = 4
+	narrativeRunes   = 110 // of a line of a log, or of a change of a file
+)
+
+// Narrative tells a violation in at most three sentences: the faults before it, what the system did then, and the operations that show it.
+func (s *StoryOf) Narrative() []string {
+	var list []string
+	for _, sentence := range []string{s.faultSentence(), s.systemSentence(), s.operationSentence()} {
+		if sentence != "" {
+			list = append(list, sentence)
+		}
+	}
+	return list
+}
+
+// faultPast says what the target of a fault went through; %s is the target.
+var faultPast = map[world.FaultKind]string{
+	fault.Partition: "%s was cut off",
+	fault.Clog:      "packets of %s waited",
+	fault.SlowLink:  "the link of %s was slow",
+	fault.Crash:     "%s was killed and stayed down",
+	fault.PowerLoss: "%s lost power and stayed down",
+	fault.Restart:   "%s was told to end and stayed down",
+	fault.Pause:     "%s stood still",
+	fault.DiskFull:  "the disk of %s was full",
+	fault.SlowDisk:  "the disk of %s was slow",
+	fault.ClockSkew: "the clock of %s was wrong",
+	fault.ClockJump: "the clock of %s jumped",
+}
+
+// faultSentence tells the faults that may have led to the violation.
+func (s *StoryOf) faultSentence() string {
+	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
+	injections, left := causes(s.Outcome, at, narrativeFaults)
+	var parts []string
+	for i := range injections {
+		parts = append(parts, pastFault(&injections[i]))
+	}
+	for i := range s.Outcome.DiskChanges {
+		c := &s.Outcome.DiskChanges[i]
+		if c.Fault != "" && c.TimeNs <= at && len(parts) < narrativeFaults {
+			parts = append(parts, pastCall(c))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return "No fault was injected before the violation."
+	case left > 0:
+		parts[len(parts)-1] += ", after " + plural.Count(left, "other fault")
+	}
+	return upper(strings.Join(parts, ", and ")) + "."
+}
+
+// pastFault tells a fault that is over.
+func pastFault(f *fault.Injection) string {
+	form, known := faultPast[f.Kind]
+	target := Visible(f.Target, screenValueRunes)
+	from, to, link := strings.Cut(target, "-")
+	switch {
+	case !known:
+		form = kindWords(f.Kind) + " hit %s"
+	case f.Kind == fault.Partition && link:
+		form, target = "%s", from+" and "+strings.TrimPrefix(to, ">")+" were cut off from each other"
+	}
+	text := fmt.Sprintf(form, target)
+	if f.EndNs > f.StartNs && !untilEnd(*f) {
+		return fmt.Sprintf("%s from %s to %s", text, aboutSeconds(f.StartNs), aboutSeconds(f.EndNs))
+	}
+	return text + " at " + aboutSeconds(f.StartNs)
+}
+
+// pastCall tells a fault of one call.
+func pastCall(c *record.DiskChange) string {
+	what := fmt.Sprintf("the %s of %s on %s", c.Call, Visible(c.Path, narrativeRunes), c.Node)
+	switch {
+	case c.Short > 0:
+		return fmt.Sprintf("%s wrote only %d of %s at %s", what, c.To-c.From, plural.Count(c.Short, "byte"), aboutSeconds(c.TimeNs))
+	case c.Errno != "":
+		return fmt.Sprintf("%s failed with %s at %s", what, c.Errno, aboutSeconds(c.TimeNs))
+	}
+	return fmt.Sprintf("%s met %s at %s", what, strings.ReplaceAll(c.Fault, "_", " "), aboutSeconds(c.TimeNs))
+}
+
+// pastCrash tells how a program ended, and where.
+func pastCrash(c *record.Crash) string {
+	text := filepath.Base(Visible(c.Program, narrativeRunes))
+	if text != c.Node {
+		text += " on " + Visible(c.Node, screenValueRunes)
+	}
+	text += " ended with " + c.Signal
+	if list := c.Dump.Threads; len(list) > 0 && len(list[0].Frames) > 0 {
+		f := &list[0].Frames[0]
+		if f.Function != "" {
+			text += " in " + Visible(f.Function, narrativeRunes)
+		}
+		if f.File != "" {
+			text += fmt.Sprintf(" (%s:%d)", filepath.Base(Visible(f.File, narrativeRunes)), f.Line)
+		}
+	}
+	return text + " at " + aboutSeconds(c.TimeNs) + "."
+}
+
+// systemSentence tells what the programs under test did: what a power loss took from them, how one ended, or what they logged in no other run.
+func (s *StoryOf) systemSentence() string {
+	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
+	if c := s.Crash(); c != nil {
+		return pastCrash(c)
+	}
+	if loss := lastLoss(s.Outcome.DiskChanges, at); loss != nil {
+		return fmt.Sprintf("On %s, %s.", loss.Node, Visible(changeText(loss), narrativeRunes))
+	}
+	for _, u := range unusualLines(s) {
+		return fmt.Sprintf("%s logged “%s” at %s.", u.Node, Visible(strings.TrimSpace(u.Text), narrativeRunes), aboutSeconds(u.TimeNs))
+	}
+	return ""
+}
+
+// operationSentence tells the operation that shows the violation, with the last success before it.
+func (s *StoryOf) operationSentence() string {
+	good, shows := s.turn()
+	switch {
+	case shows != nil && strings.EqualFold(shows.Op, "txn"):
+		return s.transactionSentence()
+	case good != nil && shows != nil:
+		return upper(pastOperation(good, "")) + ", but " + pastOperation(shows, good.Client) + "."
+	case shows != nil:
+		return upper(pastOperation(shows, "")) + "."
+	}
+	if event, ns := s.lastPass(); event > 0 && s.Verdict.TimeNs > 0 {
+		return fmt.Sprintf("The check of %s passed for the last time at %s and failed at %s.", s.Verdict.Property, aboutSeconds(ns),
+			aboutSeconds(s.Verdict.TimeNs))
+	}
+	if s.Verdict.TimeNs > 0 && s.Crash() == nil {
+		return fmt.Sprintf("The property was violated at %s.", aboutSeconds(s.Verdict.TimeNs))
+	}
+	return ""
+}
+
+// transactionSentence tells whose transactions show a violation of isolation.
+func (s *StoryOf) transactionSentence() string {
+	conflict, _ := s.cited()
+	names := clients(conflict)
+	for i := range names {
+		names[i] = Visible(names[i], screenValueRunes)
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return fmt.Sprintf("No order of all transactions explains what %s of %s read and wrote.", plural.Count(len(conflict), "transaction"), names[0])
+	}
+	return fmt.Sprintf("No order of all transactions explains what %s and %s read and wrote.", Some(names[:last], narrativeClients), names[last])
+}
+
+// pastOperation tells an operation that is over. client is whom the sentence has named.
+func pastOperation(op *history.Operation, client string) string {
+	text := Visible(strings.TrimSpace(op.Op+" "+op.Key), narrativeRunes)
+	if op.Input != "" {
+		text += ` = "` + Visible(op.Input, screenValueRunes) + `"`
+	}
+	if op.Client == client {
+		text = "its " + text
+	} else {
+		text = "the " + text + " by " + Visible(op.Client, screenValueRunes)
+	}
+	at := " at " + aboutSeconds(op.ReturnTimeNs)
+	switch {
+	case op.Type == history.Info || op.Return == history.Pending:
+		return text + " at " + aboutSeconds(op.CallTimeNs) + " has an unknown outcome"
+	case op.Type == history.Fail:
+		return text + " failed" + at
+	case op.Output != "" || op.Found:
+		return text + ` returned "` + Visible(op.Output, screenValueRunes) + `"` + at
+	case history.IsRead(op.Op):
+		return text + " found nothing" + at
+	}
+	return text + " was acknowledged" + at
+}
+
+// aboutSeconds writes a time to the millisecond, without zeros at its end.
+func aboutSeconds(ns int64) string {
+	text := strings.TrimSuffix(milliseconds(ns), " s")
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " s"
+}
+
+// upper begins a sentence, unless that is with the name of a node or a call.
+func upper(text string) string {
+	for _, word := range []string{"the ", "packets "} {
+		if strings.HasPrefix(text, word) {
+			return strings.ToUpper(text[:1]) + text[1:]
+		}
+	}
+	return text
+}
+
+// environment lists what someone else needs to know about the run, for an issue.
+func (p *PageOf) environment() []string {
+	list := []string{"Bloodhound " + p.Bloodhound, "machine: " + p.Outcome.Machine, "failure: " + p.ID}
+	if p.Commit != "" {
+		list = append(list, "commit: "+p.Commit)
+	}
+	if p.System != "" {
+		list = append(list, "system: "+p.System)
+	}
+	list = append(list, fmt.Sprintf("tape: %s, trace hash %s", p.Outcome.Tape.Name(), p.Outcome.Hash))
+	return slices.DeleteFunc(list, func(line string) bool { return strings.HasSuffix(line, ": ") })
+}
+
+// IssueText writes a failure as the short text of an issue, in Markdown: the headline, the story, the command, the environment.
+func (p *PageOf) IssueText(headline string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s is violated: %s\n\n", flat(headline), flat(p.Verdict.Property), flat(promise(&p.StoryOf, p.Verdict)))
+	for _, sentence := range p.Narrative() {
+		b.WriteString(flat(sentence) + "\n")
+	}
+	text := p.Replay + "\n"
+	for _, m := range p.Moments() {
+		text += fmt.Sprintf("# %s  %s\n", aboutSeconds(m.TimeNs), m.Text)
+	}
+	fence := fenceOf(text)
+	fmt.Fprintf(&b, "\n## Reproduce\n\n%ssh\n%s%s\n\n## Environment\n\n", fence, Printable(text), fence)
+	for _, line := range p.environment() {
+		b.WriteString("- " + flat(line) + "\n")
+	}
+	return b.String()
+}
+
+func flat(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
