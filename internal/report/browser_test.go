@@ -184,8 +184,8 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
-// narrow puts a page into a frame of 400 pixels, and measures it there, with the page's script and as it is without.
-const narrow = `<body style="margin:0"><iframe style="border:0;width:400px;height:5000px" srcdoc="%s"></iframe>`
+// phone shows a page in a frame of 400 pixels, and measures it there, with the page's script and without.
+const phone = `<body style="margin:0"><iframe style="border:0;width:400px;height:5000px" srcdoc="%s"></iframe>`
 
 const measure = `<script>
 addEventListener("load", function () {
@@ -215,7 +215,7 @@ func TestNarrowPageInABrowser(t *testing.T) {
 	for name, p := range map[string]PageOf{"explained": explainedPage(t), "of transactions": skewPage(), "of a crash": crashPage()} {
 		free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(htmlOf(t, p), "")
 		framed := html.EscapeString(strings.Replace(free, "</body>", measure, 1))
-		dom, console := visit(fmt.Sprintf(narrow, framed), "--dump-dom")
+		dom, console := visit(fmt.Sprintf(phone, framed), "--dump-dom")
 		m := regexp.MustCompile(`data-look="([^"]*)"`).FindStringSubmatch(dom)
 		if m == nil || console != "" {
 			t.Fatalf("%s: the script did not run: %s", name, console)
