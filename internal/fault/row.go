@@ -40,6 +40,7 @@ type Row struct {
 	Kind  world.FaultKind
 	Says  string // what happens
 	Shows string // when a program under test has observed it
+	Story string // a sentence about the target, %s, in stories; "" names the kind instead
 	Place Place
 	Keys  Keys
 	// Span bounds the durations, or delays, of a rule that names none. Kinds without a duration have none.

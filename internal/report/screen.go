@@ -381,28 +381,16 @@ func operationLine(op *history.Operation) storyLine {
 	return storyLine{op.ReturnTimeNs, op.Return, text}
 }
 
-// faultTexts say what happens to the target of a fault; %s is the target.
-var faultTexts = map[world.FaultKind]string{
-	fault.Partition: "%s is cut off",
-	fault.Clog:      "packets of %s wait",
-	fault.SlowLink:  "the link of %s is slow",
-	fault.Crash:     "%s is killed, and down",
-	fault.PowerLoss: "%s loses power, and is down",
-	fault.Restart:   "%s is told to end, and is down",
-	fault.Pause:     "%s stands still",
-	fault.DiskFull:  "the disk of %s is full",
-	fault.SlowDisk:  "the disk of %s is slow",
-	fault.ClockSkew: "the clock of %s is wrong",
-	fault.ClockJump: "the clock of %s jumps",
-}
-
 // faultText tells a fault.
 func faultText(f *fault.Injection) string {
-	form, known := faultTexts[f.Kind]
+	var form string
+	if fault.Known(f.Kind) {
+		form = fault.RowOf(f.Kind).Story
+	}
 	target := f.Target
 	from, to, link := strings.Cut(target, "-")
 	switch {
-	case !known:
+	case form == "":
 		form = kindWords(f.Kind) + " on %s"
 	case f.Kind == fault.Partition && link:
 		form, target = "%s", from+" and "+strings.TrimPrefix(to, ">")+" are cut off from each other"
