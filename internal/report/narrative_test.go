@@ -31,7 +31,8 @@ func TestNarrative(t *testing.T) {
 		"of probes, after more faults": {func(s *StoryOf) {
 			l := &s.Outcome.Ledger
 			l.Injections = append(l.Injections[:2:2], fault.Injection{ID: 4, Kind: fault.PowerLoss, Target: "n1", Event: 41,
-				StartNs: 41e6, EndNs: 42e6, Observed: 43}, fault.Injection{ID: 5, Kind: fault.Partition, Target: "n1-n2", Event: 44, StartNs: 44e6, EndNs: 45e6, Observed: 46})
+				StartNs: 41e6, EndNs: 42e6, Observed: 43},
+				fault.Injection{ID: 5, Kind: fault.Partition, Target: "n1-n2", Event: 44, StartNs: 44e6, EndNs: 45e6, Observed: 46})
 			s.Verdict = check.Verdict{Property: "up", Event: 60, TimeNs: 60e6}
 		}, "n1 lost power and stayed down from 0.041 s to 0.042 s, and n1 and n2 were cut off from each other from 0.044 s to 0.045 s, after 2 other faults. " +
 			"The check of up passed for the last time at 0.05 s and failed at 0.06 s."},
