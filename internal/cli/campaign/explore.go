@@ -36,9 +36,10 @@ func exploreVerb(a *console.App) *cobra.Command {
 	f := &campaignFlags{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
-		Short: "Run a world many times until a property is violated",
-		Long: `Runs a world many times, each time with another seed, until a property is violated; then shrinks that run.
-` + console.ExitCodes,
+		Short: "Run with many seeds until a property is violated, then shrink that run",
+		Long: "Run the system again and again, each time with another seed, until a property is violated. Then " +
+			"shrink that run to the few faults and operations that matter.\n\n" +
+			"No seed comes from the clock: the same command does the same thing each time.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return exploreProject(a, c, f, args, false) },
 	}

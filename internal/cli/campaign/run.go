@@ -34,9 +34,9 @@ func runVerb(a *console.App) *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",
-		Short: "Run a world once and check the properties",
-		Long: `Runs a world once, with one seed, and checks the properties.
-` + console.ExitCodes,
+		Short: "Run the system once and check its properties",
+		Long: "Run the system of a bloodhound.yaml once, with one seed, and check its properties. The same seed " +
+			"gives the same run.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return runProject(a, c, f, args) },
 	}

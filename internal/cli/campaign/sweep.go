@@ -43,13 +43,14 @@ func sweepVerb(a *console.App) *cobra.Command {
 	f, own := &flags.Set{}, &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
-		Short: "Crash a node at each kind of moment of one run, and see what does not recover",
-		Long: `Makes one run without faults, then crashes a node, or cuts its power, at the moments of that run: after it created, synchronised, renamed,
-truncated or unlinked a file, started a program or answered a client, during a synchronisation, and a second time while it recovers.
-Moments form classes by call, file, program and phase; --per-class of each are tried. What does not recover is confirmed by a run from its
-boot and its replay, and by another clean restart.
-A sweep that was stopped goes on where it was, whatever stopped it.
-` + console.ExitCodes,
+		Short: "Crash a node at each kind of moment of one run, to see what does not recover",
+		Long: "Run the system once without faults. Then crash a node, or cut its power, at the moments of that run:" +
+			" after it created, synchronised, renamed, truncated or unlinked a file, started a program or " +
+			"answered a client; during a synchronisation; and once more while it recovers.\n\n" +
+			"Moments fall into classes by call, file, program and phase. sweep tries --per-class moments of each " +
+			"class. It confirms each failure to recover by a run from boot, by the replay of that run, and by " +
+			"another clean restart.\n\n" +
+			"The same command continues a sweep that was stopped.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return sweepProject(a, c, f, own, args) },
 	}

@@ -17,8 +17,8 @@ func testVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [FOLDER or FILE]",
 		Short: "Replay committed failures, then explore, with plain output for CI",
-		Long: `Replays the failures in the folder failures/ beside the configuration, and then explores, with plain output for CI.
-` + console.ExitCodes,
+		Long: "Replay the failures in the folder failures/ beside the configuration, then search for new ones as " +
+			"`bloodhound explore` does. Progress is printed as plain lines, for CI.",
 		Args: func(c *cobra.Command, args []string) error {
 			if actors {
 				return flags.NoneEmpty(args)

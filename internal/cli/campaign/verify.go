@@ -28,11 +28,12 @@ func verifyVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "verify [FOLDER or FILE]",
-		Short: "Make the same run several times and compare the traces",
-		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. It prints the first event that
-differs, from both runs. Every second run has other breakpoints in the programs' code, so that a program that reads its own code
-shows. Only repetition is judged: a run that violates properties gives exit code 0 if it repeats, and verify
-names the properties.`,
+		Short: "Run one seed several times and compare the runs event by event",
+		Long: "Run one seed several times, each in a process of its own, and compare the complete traces. If two " +
+			"runs differ, print the first event that differs.\n\n" +
+			"Every second run places other breakpoints in the programs' code, so a program that reads its own " +
+			"code shows up as a difference. verify judges repetition only. If the runs violate a property, it " +
+			"names the property.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return verifyProject(a, c, f, args) },
 	}

@@ -38,12 +38,13 @@ func debugVerb(a *console.App) *cobra.Command {
 	o := &debugOptions{listen: defaultListen}
 	c := &cobra.Command{
 		Use:   "debug ID [FOLDER or FILE] | debug FOLDER or FILE",
-		Short: "Debug a run forward and backward, with gdb or on a prompt",
-		Long: `Makes the run of a failure, or of a seed of a project, and stops in it: at the violation, or where servers are up and the
-workload begins. gdb connects with "target remote 127.0.0.1:1234" and goes forward and backward in the run (reverse-continue, reverse-step, ...);
-virtual time stands still meanwhile. The prompt goes to points of the run and shows nodes, processes, sockets and logs; help lists its
-commands, which gdb has as monitor COMMAND.
-Exit code 4: the run did not end as the original one.`,
+		Short: "Debug a run forward and backward, with gdb or at a prompt",
+		Long: "Replay a failure, or run a seed of a project, and stop at the violation, or where the servers are up" +
+			" and the workload begins.\n\n" +
+			"gdb connects with \"target remote 127.0.0.1:1234\" and moves forward and backward (reverse-continue," +
+			" reverse-step). Virtual time stands still while you look.\n\n" +
+			"The prompt moves to any point of the run and shows nodes, processes, sockets and logs. `help` lists " +
+			"its commands. In gdb, write `monitor COMMAND`.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %s",

@@ -28,12 +28,13 @@ func bisectVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bisect ID [FOLDER or FILE]",
 		Short: "Find the commit that introduced a failure, or fixed it",
-		Long: `Makes the run of a failure on commits between one that has it and one that does not, and halves the distance each time. Commits are
-checked out beside the project, which stays as it is, and built as the configuration says. If --good comes before --bad, the result is
-the commit that introduced the failure, else the one that fixed it. A commit that cannot be built, or where nothing follows from the
-tape, is left out.
-Exit code 0: one commit is the answer; 5: several are, as those between them say nothing.
-With --store, a worker of the store does it, and the dashboard shows the answer: ID is that of a failure there.`,
+		Long: "Replay a failure on commits between one that has it and one that does not, halving the distance each" +
+			" time. If --good comes before --bad, the result is the commit that introduced the failure, otherwise" +
+			" the commit that fixed it.\n\n" +
+			"Commits are checked out beside the project, which stays as it is, and built as the configuration " +
+			"says. bisect skips a commit that cannot be built, or whose run shows nothing about the failure.\n\n" +
+			"With --store, a worker of the store does the work and the dashboard shows the answer. ID is then a " +
+			"failure of that store.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error {
 			if url == "" {

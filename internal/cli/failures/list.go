@@ -29,9 +29,8 @@ func listVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FOLDER]",
 		Short: "List the failures and the tests of a folder",
-		Long: `Lists the failures that are stored in a folder and those that are committed beside its configuration, the newest first, and
-the configurations of the folder, each of which is a test. Nothing runs.
-Exit code 0, also where there is none; 2: the folder or a file in it cannot be read.`,
+		Long: "List the stored and the committed failures of a folder, the newest first, and its configurations, " +
+			"each of which is a test. Nothing runs.",
 		Args: flags.OneArgument,
 		RunE: func(_ *cobra.Command, args []string) error { return listFailures(a, f, append(args, ".")[0]) },
 	}

@@ -29,20 +29,17 @@ func replayVerb(a *console.App) *cobra.Command {
 	var code string
 	c := &cobra.Command{
 		Use:   "replay ID [FOLDER or FILE]",
-		Short: "Replay the run of a failure",
-		Long: `Makes the run of a failure again and compares its trace hash and verdict with the stored ones. ID is the id of a failure, a
-unique prefix of one, or the path of a failure file. If the run differs, replay lists what else has changed. Files of the project that are
-newer than the failure are hidden from its run, and named, unless a file that the run read has changed.
-Exit code 1: a violation, by the same run or by a changed run that was made twice; 4: the run does not repeat; 5: the run has
-changed and shows no violation any more, or it is judged differently.
-
-With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core the run stops once on its way and shows what there is, with
---logs those until then. It goes on to its end, which looking does not change. Exit code 0: it is the stored run; 4 or 5: it is
-another one, for no known reason or because something has changed, which is listed on standard error.
-
-replay --all [FOLDER or FILE] makes the runs of all stored failures on the code as it is now, or on that in the folder of --code: a
-patch, say. Where a tape makes another run without the violation, 20 runs near it are made, too. Exit code 0: all are clean; 1: one is
-reproduced.`,
+		Short: "Replay a failure, or look at any moment of its run",
+		Long: "Replay a failure and compare the run with the stored one. ID is the id of a failure, a unique prefix" +
+			" of it, or the path of a failure file. If the run differs, replay lists what has changed. It hides " +
+			"and names the project's files that are newer than the failure, unless a file that the run read has " +
+			"changed.\n\n" +
+			"With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core, the run stops once and " +
+			"shows what is there. --logs then prints the lines written before that point. Looking does not change" +
+			" the run, which continues to its end.\n\n" +
+			"With --all, replay every stored failure with the current programs, or with those in the folder of " +
+			"--code, such as a checkout with a patch. If the run of a failure has changed and shows no violation," +
+			" 20 runs near it are tried.",
 		Args: func(c *cobra.Command, args []string) error {
 			if all {
 				return flags.OneArgument(c, args)

@@ -29,11 +29,10 @@ func dbCompareVerb(a *console.App) *cobra.Command {
 	var base, code string
 	c := &cobra.Command{
 		Use:   "compare",
-		Short: "Compare what a commit does with what another does, in Markdown",
-		Long: `Lists, for each test that was run on a commit, the failures that are new, fixed and unchanged since another commit, and the risk that is
-left of both. It reads the store alone; workers have made the runs. A commit stands for itself: runs with changes that are not committed
-count for this folder alone, while it has changes.
-Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the two commits, or none was run.`,
+		Short: "Compare the results of two commits, as Markdown",
+		Long: "For each test that ran on a commit, list the failures that are new, fixed and unchanged since " +
+			"another commit, and the remaining risk of both. compare only reads the store: the runs are the " +
+			"workers'. Runs with uncommitted changes count only in this folder, and only while it has changes.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {

@@ -48,10 +48,12 @@ func dashboardVerb(a *console.App) *cobra.Command {
 	f := &dashboardFlags{}
 	c := &cobra.Command{
 		Use:   "dashboard",
-		Short: "Show what a store holds, in a browser",
-		Long: `Serves pages on tests, failures, workers and the corpus of a store, which need no worker to run, a JSON API below /api/v1/, and metrics
-for Prometheus at /metrics. It also serves the store itself, to workers whose --store is its URL. With --export it writes the pages as files and ends.
-Without a token it listens on loopback addresses alone.`,
+		Short: "Show a store's contents in the browser",
+		Long: "Serve pages about the tests, failures, workers and corpus of a store, a JSON API below /api/v1/, and" +
+			" metrics for Prometheus at /metrics. No worker needs to run. The dashboard also serves the store " +
+			"itself to workers whose --store is its URL.\n\n" +
+			"With --export, write the pages as files and end. Without a token, the dashboard listens on loopback " +
+			"addresses only.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serveDashboard(c.Context(), a, f) },
 	}

@@ -135,8 +135,9 @@ func dbExportVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write a database as JSON lines",
-		Long: `Blobs come first, then entries, both in order: equal databases give equal files. A value that is UTF-8 is text; others, and blobs,
-are base64. ` + "`bloodhound db import`" + ` reads the file.`,
+		Long: "Write blobs first, then entries, each in order, so equal databases give equal files. Values that are" +
+			" UTF-8 are written as text; other values, and blobs, as base64. `bloodhound db import` reads the " +
+			"file.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -219,7 +220,7 @@ func dbImportVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Add what a file of db export has to a database",
+		Short: "Add a file of db export to a database",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("db import takes one file that db export has written, or - for the standard input: bloodhound db import FILE")
@@ -324,10 +325,11 @@ func dbUpgradeVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Bring a database to the version that this program writes",
-		Long: `A folder that an earlier Bloodhound made may be of an earlier version. upgrade changes it in place; doing so again changes nothing. It may be
-interrupted: the database stays readable, and the same command goes on. Databases on servers are upgraded by the program that serves them.
-A database of a later version than this program's is refused by all verbs.`,
+		Short: "Upgrade a database to the version that this program writes",
+		Long: "Upgrade a folder that an earlier Bloodhound wrote, in place. A second upgrade changes nothing. An " +
+			"interrupted upgrade leaves the database readable, and the same command continues.\n\n" +
+			"The program that serves a database upgrades databases on servers. No command reads a database of a " +
+			"later version than its own.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -377,11 +379,12 @@ func dbGCVerb(a *console.App) *cobra.Command {
 	keep, old := keepBlobs, fleet.PackAfter
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Pack old spans, remove what a database has more than once, and blobs to which nothing refers",
-		Long: `gc packs spans of effort that ended more than --pack ago: many in one entry, which says the same.
-It removes counts of faults and verdicts for which later ones of the same worker stand.
-It removes entries that several writers of a folder have added, but for one, and blobs whose digest stands in no entry.
-It keeps blobs that were put less than --keep ago, since the entry that names them may be under way. Workers may go on meanwhile.`,
+		Short: "Remove duplicates and unused blobs from a database, and pack old entries",
+		Long: "Pack spans of effort that ended more than --pack ago, many into one entry. Remove counts of faults " +
+			"and verdicts that the same worker has replaced by later ones. Remove all but one of the entries that " +
+			"several writers of a folder added, and blobs that no entry names.\n\n" +
+			"Blobs put less than --keep ago stay, because their entry may still be on its way. Workers may " +
+			"continue meanwhile.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -501,9 +504,9 @@ func dbFsckVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "fsck",
-		Short: "Read all of a database, and name what is damaged",
-		Long: `fsck reads all entries and blobs, and compares checksums and digests. It changes nothing. The end of a write that was cut short is no damage.
-The exit code is 3 if something is damaged.`,
+		Short: "Read a whole database and report damage",
+		Long: "Read all entries and blobs, and compare checksums and digests. Nothing is changed. The end of an " +
+			"interrupted write does not count as damage.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -560,7 +563,7 @@ func dbStatVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "stat",
-		Short: "Count what a database has",
+		Short: "Count the entries and blobs of a database",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {

@@ -75,11 +75,12 @@ func fleetVerb(a *console.App) *cobra.Command {
 	f, w := &flags.Set{}, &fleetFlags{slice: defaultSlice}
 	c := &cobra.Command{
 		Use:   "worker [FOLDER or FILE]...",
-		Short: "Run tests for as long as wished, together with other workers of a store",
-		Long: `Runs campaigns of one or more projects, in turn, and keeps what it finds in a store, where other workers and the dashboard
-see it. It takes in what others have found, replays known failures on this code, and shrinks new ones. Any number of workers may
-use a store, on any number of machines; each may be killed at any time. SIGTERM ends a worker when it has written all that it knows.
-Exit code 0: no failure is known of this code; 1: one is; 3: the store does not have all; 5: a canary did not fail.`,
+		Short: "Run tests continuously and share the results in a store",
+		Long: "Run the tests of one or more projects, in turn, and keep the findings in a store, where other " +
+			"workers and the dashboard see them. A worker imports the findings of others, replays known failures " +
+			"with this code, and shrinks new failures.\n\n" +
+			"Any number of workers on any number of machines can share a store. Each may be killed at any time. " +
+			"SIGTERM ends a worker after it has written everything it knows.",
 		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return runWorker(a, c, f, w, args) },
 	}

@@ -66,16 +66,14 @@ func checkVerb(a *console.App) *cobra.Command {
 	j := &judging{}
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
-		Short: "Judge a history, or a failure that was stored, without running",
-		Long: `Judges a history that another program has recorded: a file of JSON lines (bloodhound docs workloads has the records), of
-Jepsen's EDN or the same in JSON, of Porcupine's tests, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT, Cobra and Viper store them (bloodhound docs checks has
-the formats); - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
-or a folder or file after it, the properties of that configuration judge it.
-
-With the id of a failure, or its file, the stored run is judged again by the current properties of the configuration, or by
-the flags. Nothing runs.
-
-Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5: unknown.`,
+		Short: "Judge a recorded history or a stored failure, without running anything",
+		Long: "Judge a history that another program recorded. FILE has JSON lines (`bloodhound docs workloads`), a " +
+			"Jepsen history in EDN or JSON, a history of Porcupine's tests, or transactions in sessions of DBCop," +
+			" PolySI, Plume, AWDIT, Cobra or Viper (`bloodhound docs checks`). - is standard input.\n\n" +
+			"Without a flag, check judges linearizability, with each key a register. With --config, or with a " +
+			"folder or file after the history, the properties of that configuration judge it.\n\n" +
+			"With the id of a failure, or its file, check judges the stored run again by the current properties " +
+			"of the configuration, or by the flags.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return errors.New("check takes a history, or the id or the file of a failure, and after it a folder or a file at " +

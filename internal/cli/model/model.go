@@ -55,15 +55,11 @@ func modelCheckVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check SPEC.tla",
 		Short: "Check a TLA+ specification as TLC does",
-		Long: `Goes through all states of a specification, breadth first, and checks what its configuration file (SPEC.cfg, as of
-TLC) names: invariants, properties, deadlock. With --simulate it walks behaviours at random instead. TLC's options with
-one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same here.
-
-States that the memory has no room for go to the disk, into files that end with the check.
-
-Exit code 0 means that there is no error, 1 that there is a behaviour that breaks a property, 2 that the specification
-or its configuration is wrong, 4 that TLC, asked by --tlc, has another answer, 5 that a limit was reached or a property
-cannot be judged.`,
+		Long: "Visit all states of a specification, breadth first, and check what its configuration (SPEC.cfg, as " +
+			"for TLC) names: invariants, properties, deadlock. With --simulate, walk random behaviours instead. " +
+			"TLC's options with one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same " +
+			"here.\n\n" +
+			"States that do not fit in memory go to files on the disk, which are removed at the end.",
 		Args: func(_ *cobra.Command, args []string) error { return m.oneSpecification(args) },
 		RunE: func(c *cobra.Command, args []string) error { return modelCheck(a, c, m, args[0]) },
 	}

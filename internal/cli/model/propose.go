@@ -36,13 +36,12 @@ func modelProposeVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "propose [SPEC.tla] [LOG...]",
 		Short: "Propose which log lines are which actions of a specification",
-		Long: `Prints a mapping of log lines and events of SDKs to actions of a specification, as exploration.guide and checks of type model have
-it, for a person to edit. Lines are those of files, each of one node with the file's name, or what bloodhound run --logs printed; or,
-with --world, those of one run of a world. Without SPEC.tla, the specification is that of the world's guide or property.
-
-The lines are then followed by the proposed rules, and comments at the end say how far. Exit code 0 means that all actions have a rule
-and all mapped events are steps of the specification, 1 that an event is none, 2 a mistake, 5 that actions have no rule, that nothing
-was mapped or that the lines cannot be followed.`,
+		Long: "Print a mapping from log lines and SDK events to actions of a specification, in the form of " +
+			"exploration.guide and of checks of type model, for you to edit.\n\n" +
+			"The lines come from files, one for each node and named after it, from the output of `bloodhound run " +
+			"--logs`, or, with --world, from one run. Without SPEC.tla, propose uses the specification of the " +
+			"world's guide or property.\n\n" +
+			"It then follows the lines by the proposed rules, and appends comments about how far they carry.",
 		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return modelPropose(a, c, m, args) },
 	}

@@ -38,15 +38,12 @@ func modelTraceVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace SPEC.tla [LOG.ndjson]",
 		Short: "Validate a recorded log against a trace specification",
-		Long: `Looks for a behaviour of a trace specification that goes through all of the log which it reads by ndJsonDeserialize.
-If there is none, it prints the first line that no behaviour gets past, the state before it, and the conditions that were
-false there. Invariants and step properties of the configuration are checked on the way.
-
-LOG is what the specification reads: the variables of IOEnv that the log's name depends on are set to it; a specification
-that names its log by itself reads LOG instead.
-
-Exit code 0 means that the log is accepted, 1 that it is refused or that a property is broken, 2 that the specification,
-its configuration or the log is wrong, 5 that a limit was reached or that the end of the log is unknown.`,
+		Long: "Look for a behaviour of a trace specification that covers the complete log, which the specification " +
+			"reads by ndJsonDeserialize. If there is none, print the first line that no behaviour gets past, the " +
+			"state before it, and the conditions that were false there. Invariants and step properties of the " +
+			"configuration are checked on the way.\n\n" +
+			"LOG sets the variables of IOEnv on which the log's name depends. A specification that names its log " +
+			"itself reads LOG instead.",
 		Args: func(_ *cobra.Command, args []string) error {
 			const remedy = "model trace takes a specification and a log: bloodhound model trace SPEC.tla LOG.ndjson"
 			switch {

@@ -20,8 +20,8 @@ func docsVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [TOPIC]",
 		Short: "Read the documentation of this version, offline",
-		Long: `Prints a page of the documentation, in Markdown, or without a topic the list of pages. A topic is the name of a page, such as faults
-or run-in-ci, or the beginning of one.`,
+		Long: "Print a page of the documentation as Markdown. TOPIC is the name of a page, such as faults, or its " +
+			"beginning. The name of a command prints the command's page. Without a topic, list the pages.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -32,10 +32,10 @@ or run-in-ci, or the beginning of one.`,
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "search WORD...",
-		Short: "Find the sections of the documentation that have all or most of some words",
+		Short: "Find the sections of the documentation that have these words",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("give the words to look for: bloodhound docs search WORD...")
+				return errors.New("docs search needs words to search for: bloodhound docs search WORD...")
 			}
 			return nil
 		},
@@ -84,31 +84,44 @@ func listPages(a *console.App) error {
 		}
 		fmt.Fprintf(a.Out, "  %-36s %s\n", p.topic, p.title)
 	}
-	fmt.Fprint(a.Out, "\n`bloodhound docs TOPIC` prints a page, and `bloodhound docs search WORD...` looks for words\n")
+	fmt.Fprint(a.Out, "\n`bloodhound docs TOPIC` prints a page. `bloodhound docs search WORD...` searches all pages.\n")
 	return nil
 }
 
-// printPage prints the page of a topic.
+// printPage prints the page of a topic. Where a command and a page of the reference share a name, the command comes first.
 func printPage(a *console.App, topic string) error {
 	all := pages()
-	wanted := strings.ToLower(strings.TrimSuffix(path.Base(topic), ".md"))
-	named := func(p docsPage) bool { return strings.ToLower(p.topic) == wanted }
-	begins := func(p docsPage) bool { return strings.HasPrefix(strings.ToLower(p.topic), wanted) }
-	for _, is := range []func(docsPage) bool{named, begins} {
-		if i := slices.IndexFunc(all, is); i >= 0 {
-			fmt.Fprint(a.Out, all[i].text)
-			return nil
+	wanted := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(topic, "docs/"), ".md"))
+	name := path.Base(wanted)
+	at := func(p docsPage) bool { return strings.TrimSuffix(p.file, ".md") == wanted }
+	named := func(p docsPage) bool { return strings.ToLower(p.topic) == name }
+	begins := func(p docsPage) bool { return strings.HasPrefix(strings.ToLower(p.topic), name) }
+	for _, is := range []func(docsPage) bool{at, named, begins} {
+		i := slices.IndexFunc(all, is)
+		if i < 0 {
+			continue
 		}
+		for line := range strings.Lines(all[i].text) {
+			if !strings.HasPrefix(line, "<!-- ") {
+				fmt.Fprint(a.Out, line)
+			}
+		}
+		for _, p := range all[i+1:] {
+			if named(p) && path.Base(wanted) == wanted {
+				a.Note("see also: bloodhound docs %s", strings.TrimSuffix(p.file, ".md"))
+			}
+		}
+		return nil
 	}
 	var topics []string
 	for _, p := range all {
 		topics = append(topics, p.topic)
 	}
 	remedy := "`bloodhound docs` lists the pages"
-	if near := suggest.Nearest(wanted, topics); near != "" {
+	if near := suggest.Nearest(name, topics); near != "" {
 		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
 	}
-	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` looks for the word", topic, remedy, topic)
+	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` searches for the word", topic, remedy, topic)
 }
 
 const (
@@ -147,12 +160,12 @@ func searchPages(a *console.App, args []string) error {
 	}
 	list = slices.DeleteFunc(list, func(f found) bool { return f.words < most })
 	if most < len(words) {
-		a.Note("no section has all of these words; these have %d of %d", most, len(words))
+		a.Note("no section has all of these words; showing sections with %d of %d", most, len(words))
 	}
 	slices.SortStableFunc(list, func(x, y found) int { return y.inHeading - x.inHeading })
 	for i, f := range list {
 		if i == maxFound {
-			fmt.Fprintf(a.Out, "and %d more; give more words\n", len(list)-i)
+			fmt.Fprintf(a.Out, "and %d more; add words to narrow the search\n", len(list)-i)
 			break
 		}
 		fmt.Fprintf(a.Out, "%s: %s\n    %s\n", f.page.topic, f.section.heading, report.Fit(f.section.line(words), docsColumns))

@@ -49,14 +49,13 @@ func doctorVerb(a *console.App) *cobra.Command {
 	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
-		Short: "Check this machine, or run one program alone and name the system calls that it needs and that are not supported",
-		Long: `Without a program, reports what this machine offers to an engine, and runs a small world twice; then, which other engines can run worlds
-here, and what to do for those that cannot. --selftest also injects each kind of fault:
-a program must observe it, must not report it without the fault, and the ledger must count it as observed only then.
-
-With a program, runs it alone in a world without faults and names the system calls that it needs and that are not supported.
-A name is looked up in the PATH of a node, which is not yours; a path starts at the current folder.
-Exit code 3: the engine cannot run worlds here. With a program, 1: the program crashed or its exit code is not 0; 4: the run does not repeat; 5: a system call was refused.`,
+		Short: "Check this machine, or try one program in a world",
+		Long: "Without PROGRAM, check what this machine offers to an engine, run a small world twice, and list the " +
+			"other engines with what they lack here. --selftest also injects each kind of fault, to see that a " +
+			"program observes it and that the ledger counts it.\n\n" +
+			"With PROGRAM, run it alone in a world without faults and name the system calls that it needs and " +
+			"that Bloodhound does not support. A name is looked up in the PATH of a node, which is not yours. A " +
+			"path starts at the current folder.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && selfTest {

@@ -44,12 +44,13 @@ func importVerb(a *console.App) *cobra.Command {
 	i := &importing{}
 	c := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Make a test of an incident: its requests and faults, in a world of yours",
-		Long: `Reads records of an incident: JSON lines of operations and faults, a history of Jepsen (EDN), traces of OpenTelemetry (OTLP as JSON), events of
-Kubernetes (kubectl get events -o json), access logs. Files of one incident are merged by their times.
-
-The servers are those of a configuration, --world. Beside it, import writes a copy whose workload plays the operations at their times, and whose rules inject the
-faults at theirs. docs/reference/import.md has the formats.`,
+		Short: "Make a test from the records of an incident",
+		Long: "Read the records of an incident: JSON lines of operations and faults, a Jepsen history (EDN), " +
+			"OpenTelemetry traces (OTLP as JSON), Kubernetes events (`kubectl get events -o json`), access logs. " +
+			"Several files of one incident are merged by their times.\n\n" +
+			"--world names the configuration that has the servers. Beside it, import writes a copy whose workload" +
+			" repeats the operations at their times and whose rules inject the faults at theirs. `bloodhound docs" +
+			" reference/import` has the formats.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("import takes one or more records: bloodhound import FILE...")

@@ -31,8 +31,11 @@ func initVerb(a *console.App) *cobra.Command {
 	template, from := "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",
-		Short: "Write a bloodhound.yaml to start from",
-		Args:  flags.OneArgument,
+		Short: "Write a bloodhound.yaml for the programs of a folder",
+		Long: "Read the files of a folder and write a bloodhound.yaml for the programs it finds: Go, Rust, Node, " +
+			"Java, Python, C, Dockerfiles, Compose files and Kubernetes manifests. init executes nothing and " +
+			"never overwrites a file.",
+		Args: flags.OneArgument,
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {

@@ -23,8 +23,9 @@ func (a *app) buildVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [PACKAGE]",
 		Short: "Build a program that can be explored while it runs",
-		Long: `Builds a program of Go with a second, instrumented body of each function, and a runtime that makes copies of the process. The program calls live.Serve, and
-BLOODHOUND_LIVE_SOCKET names a socket to it when it starts. Instrumented bodies run in copies alone: the process itself runs the code as it is.`,
+		Long: "Build a Go program with a second, instrumented body of each function, and with a runtime that copies" +
+			" the process. The program calls live.Serve; BLOODHOUND_LIVE_SOCKET names its socket when it starts. " +
+			"Only copies run the instrumented bodies. The process itself runs the code as it is.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.pkg = "."

@@ -31,9 +31,10 @@ func (a *app) federateVerb() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "federate",
-		Short: "Answer other domains for copies of this domain's router",
-		Long: `Answers the peers of federation.yaml, until it is interrupted: messages are delivered to copies of this domain's router, and a peer gets a few bits about each. The router itself goes
-on undisturbed. All answers are in a signed log. ` + "`federate check`" + ` follows a message through the copies of all domains.`,
+		Short: "Answer other domains from copies of this domain's router",
+		Long: "Answer the peers of federation.yaml until interrupted. Messages go to copies of this domain's " +
+			"router, and a peer learns a few bits about each. The router itself continues undisturbed. All " +
+			"answers are in a signed log. `federate check` follows a message through the copies of all domains.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.federate(c.Context(), file) },
 	}
@@ -144,8 +145,8 @@ func (a *app) federateCheckVerb(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check --from PEER --prefix PREFIX --path ASNS",
 		Short: "Follow an announcement through the copies of all domains",
-		Long: `Asks this domain, for which ` + "`federate`" + ` runs, what its router would do with an announcement of a neighbour, and follows what it would send through the copies of all domains.
-Exit code 0: no finding, and all messages were followed; 1: a finding; 5: no finding, but not all was followed.`,
+		Long: "Ask this domain, for which `federate` must run, what its router would do with an announcement of a " +
+			"neighbour. Follow the messages it would send through the copies of all domains.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.federateCheck(c.Context(), *file, o) },
 	}
@@ -275,8 +276,9 @@ func (a *app) federateOriginVerb(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "origin --prefix PREFIX --asn ASN [PEER...]",
 		Short: "Ask peers whether an AS originates a prefix in their tables",
-		Long: `Asks peers, or those that are named, whether their tables have a route to the prefix that the AS originates. No peer learns for which prefix and AS it was asked, and of its table it
-discloses this bit and its size.`,
+		Long: "Ask all peers, or the named ones, whether their tables have a route to the prefix that the AS " +
+			"originates. A peer does not learn the prefix or the AS. It discloses this one bit, and the size of " +
+			"its table.",
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := prefixOf(prefix)
 			if err != nil {
@@ -333,7 +335,7 @@ func (a *app) federateOrigin(ctx context.Context, file string, origin federation
 func (a *app) federateKeyVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "key FILE",
-		Short: "Make the key of a domain, and print the public one",
+		Short: "Make the key of a domain and print the public key",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, public, err := federation.NewKey()
@@ -358,8 +360,9 @@ func (a *app) federateAuditVerb(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit [LOG]",
 		Short: "Verify a domain's log of answers",
-		Long: `Verifies the signatures of a log, that no entry was taken out or put in, and that each message is the one that its entry was made for. It is the log of this domain, unless --of
-names a peer: then all that the peer has signed for this domain must be in it, too.`,
+		Long: "Verify the signatures of a log, that no entry is missing or added, and that each message belongs to " +
+			"its entry. The log is this domain's, unless --of names a peer. Then everything that the peer signed " +
+			"for this domain must also be in it.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := a.ownDomain(*file)

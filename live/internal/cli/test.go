@@ -34,9 +34,9 @@ func (a *app) testVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [PACKAGE] [-- ARGUMENTS]",
 		Short: "Explore the handlers in the tests of a package",
-		Long: `Builds the tests of a Go package with instrumented code and runs them. A handler that a test gives to live.Explore is called once for each path: the
-conditions that its inputs decide are recorded, and inputs are solved for that decide otherwise. Plain ` + "`go test`" + ` calls it once.
-Exit code 0: no finding; 1: a check does not hold or the handler panics, or another test fails.`,
+		Long: "Build the tests of a Go package with instrumented code and run them. A handler that a test gives to " +
+			"live.Explore is called once for each path: Bloodhound records the conditions that depend on its " +
+			"inputs, and solves for inputs that decide them differently. Plain `go test` calls the handler once.",
 		Args: func(c *cobra.Command, args []string) error { return cobra.MaximumNArgs(1)(c, before(c, args)) },
 		RunE: func(c *cobra.Command, args []string) error {
 			o.args = args[len(before(c, args)):]

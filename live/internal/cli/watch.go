@@ -36,10 +36,11 @@ func (a *app) watchVerb() *cobra.Command {
 	o := &watchOptions{}
 	c := &cobra.Command{
 		Use:   ownName,
-		Short: "Explore what running programs could do next, without touching them",
-		Long: `Takes a checkpoint of each process of live.yaml every so often, and has copies of it try inputs that its handlers have not seen, which are solved for from the conditions in its
-code. Copies reach nothing: the process goes on as it is. Findings go to the store, and are tried again in each checkpoint.
-Exit code 0: the last checkpoints show no finding; 1: one does.`,
+		Short: "Explore what running programs could do next, in copies",
+		Long: "Take a checkpoint of each process of live.yaml periodically, and let copies of it try inputs that " +
+			"its handlers have not seen, which a solver derives from the conditions in the code. Copies reach " +
+			"nothing outside, and the process itself continues undisturbed.\n\n" +
+			"Findings go to the store and are tried again in each later checkpoint.",
 		RunE: func(c *cobra.Command, _ []string) error { return a.watch(c.Context(), o) },
 	}
 	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that says which processes are explored")
@@ -179,9 +180,9 @@ func (a *app) tryVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "try --change FILE [NODE]",
 		Short: "Try a new configuration on copies of a running program",
-		Long: `Explores a process of live.yaml as it is, and copies of it that have taken a new configuration, and prints which findings the change brings and which it takes away.
-The process keeps the configuration that it has. NODE may be left out if the file has one.
-Exit code 0: the change brings no finding; 1: it does, or a copy refuses it.`,
+		Long: "Explore a process of live.yaml as it is, and copies of it that have loaded a new configuration. " +
+			"Print the findings that the change brings and those that it removes. The process keeps its " +
+			"configuration. NODE may be left out if the file has only one.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, _ := c.Flags().GetString("config")
