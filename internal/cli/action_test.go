@@ -92,7 +92,7 @@ func TestAction(t *testing.T) {
 	has("healthy/out", "campaign.html", "junit.xml", "bloodhound.sarif")
 
 	for _, c := range []struct{ input, want string }{
-		{"INPUT_SEEDS=many", "give the number of tapes to run"},
+		{"INPUT_SEEDS=many", "give the number of seeds to try"},
 		{"INPUT_COMPOSE=nowhere.yaml", "give the path of an existing file"},
 		{"INPUT_CONFIG=nowhere.yaml", "nowhere.yaml"},
 		{"INPUT_FOLDER=nowhere", "there is no folder nowhere"},

@@ -149,6 +149,9 @@ func wrap(text string, columns int, indent string) string {
 		}
 		for len(line) > columns {
 			at := strings.LastIndex(line[:columns+1], " ")
+			for at > len(indent) && strings.Count(line[:at], "`")%2 == 1 { // commands stay whole
+				at = strings.LastIndex(line[:at], " ")
+			}
 			if at <= len(indent) {
 				break
 			}

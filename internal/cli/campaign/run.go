@@ -46,10 +46,10 @@ func runVerb(a *console.App) *cobra.Command {
 	f.AddMode(c)
 	f.AddTracing(c)
 	stored.AddLogs(&f.Set, c)
-	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
-	flags.AddSwitch(c, &f.Reached, "reached", "print the features that the run reached, by which a search compares runs")
+	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, under the control of bloodhound vm")
+	flags.AddSwitch(c, &f.Reached, "reached", "also print the features that the run reached, by which a search compares runs")
 	c.Flags().Var(flags.Number(&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"),
-		"until", "stop after this `event`; the run is not judged then")
+		"until", "stop after the event of this `number`, without a verdict")
 	return c
 }
 

@@ -39,7 +39,7 @@ func verifyVerb(a *console.App) *cobra.Command {
 	}
 	f.AddPlacesAndDocument(c)
 	f.AddOneTape(c)
-	f.AddRuns(c, defaultVerifyRuns, "how many runs to compare", "two runs or more are needed to compare them")
+	f.AddRuns(c, defaultVerifyRuns, "how many runs to compare", "give the number of runs to compare, 2 or more")
 	return c
 }
 
@@ -155,7 +155,7 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 			doc.Difference.Changes = filedigest.Meanwhile(began, files, reply.Outcome.Files)
 			if job.Contrast {
 				if doc.Difference.ReadsCode, err = project.ReadsCode(c.Context(), a, s, t, first, f.JSON); err != nil {
-					return fmt.Errorf("run 1 once more: %w", err)
+					return fmt.Errorf("the repetition of run 1: %w", err)
 				}
 			}
 		}
@@ -194,7 +194,7 @@ func (d *VerifyDocument) print(w io.Writer) {
 			return text
 		}
 		if x.Event > 0 {
-			fmt.Fprintf(w, "the first event that differs is number %d\n", x.Event)
+			fmt.Fprintf(w, "the first difference is event %d\n", x.Event)
 			for _, line := range x.Before {
 				fmt.Fprintf(w, "    both   %s\n", line)
 			}
@@ -204,19 +204,19 @@ func (d *VerifyDocument) print(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", x.Summary)
 		}
 		if x.Event == 0 {
-			fmt.Fprintln(w, "  the traces are equal event by event; the difference is in no field of an event")
+			fmt.Fprintln(w, "  the traces are equal event by event; no field of an event differs")
 		}
 		if len(x.Changes) > 0 {
-			fmt.Fprintln(w, "\nchanged meanwhile, which may be why")
+			fmt.Fprintln(w, "\nchanged during the runs, which may be the cause")
 			stored.PrintChanges(w, x.Changes)
 		}
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintln(w, d.Judgement)
 	if len(d.Violated) > 0 {
-		fmt.Fprintf(w, "  (the run violates %s; verify judges repetition only, `bloodhound run` judges the properties)\n", strings.Join(d.Violated, ", "))
+		fmt.Fprintf(w, "  (the run violates %s; verify judges only repetition, see `bloodhound run`)\n", strings.Join(d.Violated, ", "))
 	}
 	if len(d.Unknown) > 0 {
-		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges repetition only)\n", strings.Join(d.Unknown, "; "))
+		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges only repetition)\n", strings.Join(d.Unknown, "; "))
 	}
 }

@@ -95,7 +95,7 @@ func sendOrder(a *console.App, f *vmFlags, r vm.Request) error {
 // runInRealTime has the worlds of this project run in real time, and take orders.
 func runInRealTime(p *project.Project) error {
 	if p.Spec.Engine != world.VM {
-		return errors.New("--async-vm runs a world of the engine vm in real time; add --engine vm")
+		return errors.New("--async-vm needs the engine vm; add --engine vm")
 	}
 	return os.Setenv(vm.AsyncVariable, filepath.Join(p.State, vm.SocketName))
 }
