@@ -44,7 +44,7 @@ func explainVerb(a *console.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return explainFailure(a, c, f, url, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().Var(flags.Number(&f.runs, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"), "runs",
+	c.Flags().Var(flags.Number(&f.runs, 1, math.MaxInt32, "give the number of runs, 1 or more"), "runs",
 		fmt.Sprintf("maximum number of runs (default: %d)", stored.DefaultExplainRuns))
 	c.Flags().Var(program.Time(&f.time), "time", fmt.Sprintf("maximum time (default: %s)", stored.DefaultExplainTime))
 	f.AddWorkers(c)

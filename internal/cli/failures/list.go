@@ -78,7 +78,7 @@ type listedTest struct {
 
 func listFailures(a *console.App, f *flags.Set, dir string) error {
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no folder or file %s; give the folder of a project", dir)
+		return fmt.Errorf("no folder or file %s; give the folder of a project", dir)
 	} else if err != nil {
 		return err
 	} else if !info.IsDir() {
@@ -176,7 +176,7 @@ func describesWorld(text string) bool {
 // printList prints failures and tests as a table.
 func printList(a *console.App, doc *ListDocument, arguments string) {
 	if len(doc.Failures) == 0 {
-		fmt.Fprintf(a.Out, "no failures are stored; find some with `bloodhound explore%s`\n", arguments)
+		fmt.Fprintf(a.Out, "no failures yet; search with `bloodhound explore%s`\n", arguments)
 	} else {
 		fmt.Fprintln(a.Out, "failures")
 	}
@@ -198,7 +198,7 @@ func printList(a *console.App, doc *ListDocument, arguments string) {
 		fmt.Fprintf(a.Out, "  %-30s  %s\n", t.Config, plural.Count(t.Failures, "failure"))
 	}
 	if len(doc.Failures) > 0 && doc.Failures[0].State != brokenState {
-		fmt.Fprintf(a.Out, "\n`bloodhound replay %s%s` replays the newest\n", doc.Failures[0].ID, arguments)
+		fmt.Fprintf(a.Out, "\nReplay the newest: bloodhound replay %s%s\n", doc.Failures[0].ID, arguments)
 	}
 }
 

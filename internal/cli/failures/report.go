@@ -37,7 +37,7 @@ func reportVerb(a *console.App) *cobra.Command {
 			"The page is .bloodhound/reports/ID-RUN.html unless --html names another file.",
 		Args: func(c *cobra.Command, args []string) error {
 			if id := filepath.Base(f.markdown); len(args) == 0 && failureID.MatchString(id) {
-				return fmt.Errorf("--markdown takes a file, and the failure comes first: bloodhound report %s --markdown issue.md", id)
+				return fmt.Errorf("--markdown needs a file name after it: bloodhound report %s --markdown issue.md", id)
 			}
 			return flags.FailureArguments(c, args)
 		},
@@ -45,8 +45,8 @@ func reportVerb(a *console.App) *cobra.Command {
 	}
 	f.AddPlacesAndDocument(c)
 	c.Flags().Var(flags.File(&f.html), "html", "write the page to this `file`")
-	c.Flags().Var(flags.File(&f.markdown), "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
-	flags.AddSwitch(c, &f.open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
+	c.Flags().Var(flags.File(&f.markdown), "markdown", "also write the text of an issue, in Markdown, to this `file`")
+	flags.AddSwitch(c, &f.open, "open", "open the page in the browser")
 	stored.AddOriginal(&f.Set, c)
 	return c
 }
