@@ -167,7 +167,7 @@ func TestActionWithDatabase(t *testing.T) {
 	git("init", "-q", "-b", "main")
 	commit("lost-write")
 	found := func(code int, said string) bool {
-		return code == 1 && matches(said, "no other code to compare with\n\n- new: [1-9]\n  - ` linearizable `: ` not linearizable: ")
+		return code == 1 && matches(said, "nothing to compare with\n\n- new: [1-9]\n  - ` linearizable `: ` not linearizable: ")
 	}
 	if log, code, said := until(main, found); !found(code, said) {
 		t.Fatalf("the first build of main: exit code %d, %s\n%s", code, said, log)

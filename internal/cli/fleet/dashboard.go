@@ -58,13 +58,13 @@ func dashboardVerb(a *console.App) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return serveDashboard(c.Context(), a, f) },
 	}
 	database.AddStoreFlag(c, &f.store, "")
-	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
-	c.Flags().Var(flags.File(&f.tokenFile), "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
-	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 means any free port")
+	c.Flags().Var(flags.File(&f.tokenFile), "token-file", "read the token that opens the dashboard from this `file` (default: "+tokenVariable+")")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "require no token from anyone who can reach the address")
 	c.Flags().StringVar(&f.header, "proxy-header", "",
-		"let requests in that have this `header`, which a reverse proxy sets to the name of a user and removes from what others send")
+		"admit requests with this `header`, which a reverse proxy sets to the user's name and strips from incoming requests")
 	c.Flags().StringArrayVar(&f.hosts, "host", nil,
-		"a `name` of this dashboard in addresses of browsers, besides localhost, which is asked for where everyone is let in")
+		"extra host `name` to accept with --no-token (guards against DNS rebinding)")
 	c.Flags().Var(flags.File(&f.export), "export", "write all pages into this `folder` and end")
 	return c
 }
@@ -81,7 +81,7 @@ func serveDashboard(ctx context.Context, a *console.App, f *dashboardFlags) erro
 	}
 	db, err := open.Served(database.StoreURL(f.store, open.Default))
 	if err != nil {
-		return fmt.Errorf("%w; name one by --store, as workers do", err)
+		return fmt.Errorf("%w; name the store of the workers with --store", err)
 	}
 	defer db.Close()
 	d := &dashboard.Dashboard{Store: db, Bloodhound: program.Version(), Now: time.Now, Guard: guard}
@@ -128,7 +128,7 @@ func serverOf(ctx context.Context, h http.Handler) *http.Server {
 func serve(ctx context.Context, a *console.App, d *dashboard.Dashboard, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return console.Failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any", err))
+		return console.Failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any free one", err))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -37,7 +37,7 @@ func pauseVerb(a *console.App, c *cobra.Command, on bool) *cobra.Command {
 	var f dbFlags
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return errors.New("give one TEXT, in quotes")
+			return errors.New("put the TEXT in quotes")
 		}
 		return flags.NoneEmpty(args)
 	}

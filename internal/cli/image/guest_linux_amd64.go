@@ -22,7 +22,7 @@ func imagePullKernelVerb(a *console.App) *cobra.Command {
 			if err != nil {
 				return console.Failed(err)
 			}
-			fmt.Fprintf(a.Out, "the engine vm takes %s\n", file)
+			fmt.Fprintf(a.Out, "the engine vm will use %s\n", file)
 			return nil
 		},
 	}

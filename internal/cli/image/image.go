@@ -109,7 +109,7 @@ func imagePullVerb(a *console.App) *cobra.Command {
 			"to try before a registry. An interrupted pull keeps the layers it has.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("image pull takes the names of images: bloodhound image pull NAME...")
+				return errors.New("image pull needs image names: bloodhound image pull NAME...")
 			}
 			return flags.NoneEmpty(args)
 		},
@@ -125,7 +125,7 @@ func imagePullVerb(a *console.App) *cobra.Command {
 			for _, name := range args {
 				r, err := s.Pull(c.Context(), name, "", o)
 				if c.Context().Err() != nil {
-					return program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull goes on from there"))
+					return program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull continues"))
 				}
 				if err != nil {
 					return console.Failed(err)
@@ -135,7 +135,7 @@ func imagePullVerb(a *console.App) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&platform, "platform", "", "pull the image for this `platform` (default "+image.HostPlatform+"; others do not run here)")
+	c.Flags().StringVar(&platform, "platform", "", "pull the image for this `platform` (default "+image.HostPlatform+"; no other runs here)")
 	return c
 }
 
@@ -162,6 +162,6 @@ func imageGCVerb(a *console.App) *cobra.Command {
 			return nil
 		},
 	}
-	flags.AddSwitch(c, &all, "all", "remove all images; runs pull what they need again")
+	flags.AddSwitch(c, &all, "all", "remove all images; runs pull them again when needed")
 	return c
 }

@@ -19,7 +19,7 @@ func modelVerb(a *console.App) *cobra.Command {
 		Short: "Check TLA+ specifications, and logs against them",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown verb %q of model\nRun `bloodhound model --help` for the list", args[0])
+				return fmt.Errorf("unknown command %q of model\n`bloodhound model --help` lists the commands", args[0])
 			}
 			return nil
 		},

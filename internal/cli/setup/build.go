@@ -25,7 +25,7 @@ func buildVerb(a *console.App) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return buildProjects(c.Context(), a, f, args) },
 	}
-	c.Flags().Var(flags.Files(&f.Compose), "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
+	c.Flags().Var(flags.Files(&f.Compose), "compose", "read the nodes from this Compose `file`; repeat to merge several")
 	c.Flags().Var(flags.File(&f.Config), "config", "read this configuration `file` instead of bloodhound.yaml")
 	return c
 }

@@ -104,7 +104,7 @@ func configVerb(a *console.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return printConfig(a, f, args, quiet, wanted) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().VarPF(flags.Switch(&quiet), "quiet", "q", "print no world, only notes and mistakes").NoOptDefVal = "true"
+	c.Flags().VarPF(flags.Switch(&quiet), "quiet", "q", "print only notes and mistakes").NoOptDefVal = "true"
 	alone := []string{"json", "quiet"}
 	for i, l := range lists {
 		flags.AddSwitch(c, &wanted[i], l.flag, l.usage)

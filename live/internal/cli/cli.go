@@ -55,7 +55,7 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	if version, called := program.Caller(); called {
 		a.name = verbName
 		if own := program.Version(); version != own {
-			a.note("note: bloodhound is %s, and %s is %s: install both of one version", version, ownName, own)
+			a.note("note: bloodhound is %s, and %s is %s; install the same version of both", version, ownName, own)
 		}
 	}
 	err := a.root(args).ExecuteContext(ctx)

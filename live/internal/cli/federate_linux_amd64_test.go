@@ -162,15 +162,15 @@ func TestLiveFederateRefuses(t *testing.T) {
 			t.Errorf("%q: exit code %d, %s%s", args, code, out, errs)
 		}
 	}
-	expect("`bloodhound live federate key FILE` makes one")
+	expect("make one with `bloodhound live federate key FILE`")
 	if code, _, errs := federate("key", "b.pem"); code != 0 {
 		t.Fatal(errs)
 	}
-	expect("no copy of the router can be made: open ")
+	expect("cannot copy the router: open ")
 	expect("has no peer c with a session", "check", "--from", "c", "--prefix", "10.0.0.0/8", "--path", "1")
 	expect("has no peer x", "origin", "--prefix", "10.0.0.0/8", "--asn", "1", "x")
 	expect("more than one prefix", "origin", "--prefix", "10.0.0.0/8 le 24", "--asn", "1")
-	expect("name a peer", "audit", "--of", "x", "log")
+	expect("needs a peer", "audit", "--of", "x", "log")
 	if err := os.WriteFile("b.pem", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}

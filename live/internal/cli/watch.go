@@ -43,10 +43,10 @@ func (a *app) watchVerb() *cobra.Command {
 			"Findings go to the store and are tried again in each later checkpoint.",
 		RunE: func(c *cobra.Command, _ []string) error { return a.watch(c.Context(), o) },
 	}
-	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that says which processes are explored")
-	c.Flags().StringVar(&o.store, "store", "", "the `URL` of a store for findings, in place of that of the file")
-	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler")
-	c.Flags().Var(program.Time(&o.period), "for", "end after this `time`")
+	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that names the processes to explore")
+	c.Flags().StringVar(&o.store, "store", "", "keep findings in the store of this `URL` (default: the store of the file)")
+	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler, and end")
+	c.Flags().Var(program.Time(&o.period), "for", "end after this `time`, such as 1h")
 	return c
 }
 
@@ -110,11 +110,11 @@ func (a *app) recorder(ctx context.Context, w *online.Watch, url string) (end fu
 	identity := records.Worker{Host: host, PID: os.Getpid(), Bloodhound: program.Version(), CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
 	env := records.Env{Engine: records.LiveEngine, Bloodhound: program.Version(), System: program.System(), Machine: program.Machine()}
 	if w.Recorder, err = online.NewRecorder(ctx, db, id, identity, env); err != nil {
-		return nil, errors.Join(fmt.Errorf("the store %s takes nothing: %w", db, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("cannot write to the store %s: %w", db, err), db.Close())
 	}
 	return func() {
 		if err := w.Recorder.End(context.WithoutCancel(ctx), identity); err != nil {
-			a.note("the end of this worker could not be stored: %v", err)
+			a.note("could not store the end of this worker: %v", err)
 		}
 		db.Close()
 	}, nil
@@ -126,7 +126,7 @@ func (a *app) report(x *online.Explored, list []online.Standing) {
 		a.reportBIRD(x, list)
 		return
 	}
-	left := "no condition was left to negate"
+	left := "all conditions were tried"
 	if x.Left != "" {
 		left = "paths may be left: " + x.Left
 	}
@@ -136,10 +136,10 @@ func (a *app) report(x *online.Explored, list []online.Standing) {
 	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes),
 		megabytes(x.ResidentBytes), plural.Count(x.Pages, "page"))
 	if x.Stuck > 0 {
-		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", plural.Count(x.Stuck, "path"))
+		fmt.Fprintf(a.out, "  %s waited until the time was up: for a lock, or for something only the process itself has\n", plural.Count(x.Stuck, "path"))
 	}
 	if x.Starved > 0 {
-		fmt.Fprintf(a.out, "  %s got hardly any CPU time until the time was over: raise budget.path_time\n", plural.Count(x.Starved, "path"))
+		fmt.Fprintf(a.out, "  %s got hardly any CPU time; raise budget.path_time\n", plural.Count(x.Starved, "path"))
 	}
 	for _, s := range list {
 		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
@@ -266,9 +266,9 @@ func nodeOf(l *config.Live, name string) (*config.Node, error) {
 		names = append(names, l.Nodes[i].Name)
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%s has several nodes: name one of %s", l.File, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s has several nodes; name one of %s", l.File, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("%s has no node %s: name one of %s", l.File, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s has no node %s; name one of %s", l.File, name, strings.Join(names, ", "))
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(max(n, 0))/1e6) }
