@@ -180,7 +180,7 @@ func TestActionWithDatabase(t *testing.T) {
 	restore("main 1", ".db.base")
 	unchanged := func(code int, said string) bool {
 		return code == 1 != strings.Contains(said, "- new: 0\n") &&
-			matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows anything "+
+			matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows something "+
 				"new: (at most 0|no bound \\(no run)")
 	}
 	if log, code, said := until(pr, unchanged); !unchanged(code, said) {

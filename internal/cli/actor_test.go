@@ -33,7 +33,7 @@ func TestActors(t *testing.T) {
 		{"no campaign", []string{bank, "--", "-run", "NoSuchTest"}, check.ExitUnknown, "no test ran a campaign"},
 		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "not because of a world"},
 		{"no such package", []string{"./no-such-folder"}, check.ExitUsage, "no-such-folder"},
-		{"a package without worlds", []string{"../../../internal/splitmix"}, check.ExitUsage, "none imports"},
+		{"a package without worlds", []string{"../../../internal/splitmix"}, check.ExitUsage, "has a test that imports"},
 		{"a flag of other worlds", []string{"--coverage", bank}, check.ExitUsage, "--coverage has no effect with --actor-mode"},
 	} {
 		var out, said bytes.Buffer

@@ -12,6 +12,9 @@ func manual(prints string, exits []program.Exit, examples ...string) program.Man
 		at++
 	}
 	all := append([]program.Exit{}, exits[:at]...)
+	if len(exits) == 0 {
+		all = append(all, holds("done"))
+	}
 	if at == len(exits) || exits[at].Code != exitcode.Usage {
 		all = append(all, wrongUsage)
 	}
@@ -80,8 +83,8 @@ var manuals = map[string]program.Manual{
 	"vm resume": manual("", nil, "bloodhound vm resume"),
 	"vm status": manual("", nil, "bloodhound vm status"),
 
-	"replay": manual(onScreen+" With `--at` and its like, prints what you asked for.", []program.Exit{
-		holds("with `--at` and its like: this is the stored run; with `--all`: no failure shows"),
+	"replay": manual(onScreen+" With `--at`, `--ps` and the like, prints only that.", []program.Exit{
+		holds("with `--at`, `--ps` and the like: this is the stored run; with `--all`: no failure shows"),
 		violated("the violation shows again, in the same run or in a changed one that repeats; with `--all`: a failure shows"),
 		notReproducible("the run does not repeat, or differs for no known reason; with `--all`: a run varies"),
 		unknown("the run has changed and no longer shows the violation (stale), or the same run is judged differently; " +

@@ -129,7 +129,7 @@ func flagsOf(c *cobra.Command) *pflag.FlagSet {
 
 // usageLines are the ways to write a command.
 func usageLines(c *cobra.Command) (lines []string) {
-	if c.Runnable() {
+	if c.Runnable() && (c.HasExample() || !c.HasAvailableSubCommands()) { // others only print their help
 		lines = append(lines, c.UseLine())
 	}
 	if c.HasAvailableSubCommands() {
@@ -148,11 +148,8 @@ func wrap(text string, columns int, indent string) string {
 			continue
 		}
 		for len(line) > columns {
-			at := strings.LastIndex(line[:columns+1], " ")
-			for at > len(indent) && strings.Count(line[:at], "`")%2 == 1 { // commands stay whole
-				at = strings.LastIndex(line[:at], " ")
-			}
-			if at <= len(indent) {
+			at := breakAt(line, columns, len(indent))
+			if at < 0 {
 				break
 			}
 			lines = append(lines, line[:at])
@@ -161,6 +158,22 @@ func wrap(text string, columns int, indent string) string {
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// breakAt finds the blank at which to break a line: the last one that fits, or else the first one. Commands between backticks
+// stay whole. It is -1 if there is none behind the indent.
+func breakAt(line string, columns, indent int) int {
+	at, inCommand := -1, false
+	for i, r := range line {
+		switch {
+		case r == '`':
+			inCommand = !inCommand
+		case r != ' ' || inCommand || i <= indent:
+		case i <= columns || at < 0:
+			at = i
+		}
+	}
+	return at
 }
 
 // GroupedFlags are the flags of a verb that have one purpose.

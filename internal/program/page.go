@@ -17,6 +17,9 @@ const (
 	pageEnd   = "<!-- help: end -->"
 )
 
+// pageColumns is the width of a page's paragraphs.
+const pageColumns = 150
+
 // CheckPage compares the page of a command, which a test of a package writes, with the command's help; update writes it first.
 func CheckPage(file string, c *cobra.Command, groups []FlagGroup, pkg string, update bool) error {
 	before, err := os.ReadFile(file)
@@ -73,9 +76,9 @@ func pageSection(b *strings.Builder, c *cobra.Command, groups []FlagGroup) {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(b, "%s\n\n", markdown(describe(c)))
+	fmt.Fprintf(b, "%s\n\n", wrap(markdown(describe(c)), pageColumns, ""))
 	if prints := c.Annotations[printsNote]; prints != "" {
-		fmt.Fprintf(b, "%s\n\n", markdown(prints))
+		fmt.Fprintf(b, "%s\n\n", wrap(markdown(prints), pageColumns, ""))
 	}
 	for _, line := range usageLines(c) {
 		fmt.Fprintf(b, "Usage: `%s`\n\n", line)

@@ -224,11 +224,23 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 		report.Story(x.Out, story)
 		fmt.Fprintln(x.Out)
 	case !x.f.noShrink && !x.text.Whole:
-		x.show.Note(fmt.Sprintf("FOUND  %s is violated. Shrinking begins when the campaign ends; Ctrl-C keeps the best so far.", failure.Verdict.Property))
+		x.show.Note(fmt.Sprintf("FOUND  %s is violated (%s). Shrinking begins when the campaign ends; Ctrl-C keeps the best so far.",
+			failure.Verdict.Property, runOf(failure)))
 	case !x.f.noShrink:
 		x.show.Note(fmt.Sprintf("%s is violated (failure %s, %s); shrinking begins when the campaign ends: %s\n  replay now: %s",
 			failure.Property, failure.ID, failure.First(), failure.Headline, story.Replay))
 	}
+}
+
+// runOf names the run of a failure, without its seed.
+func runOf(f *explore.Failure) string {
+	if f.Baseline {
+		return "run without faults"
+	}
+	if f.Scout() {
+		return "run that looks for moments"
+	}
+	return fmt.Sprintf("run %d", f.Run)
 }
 
 // replayKept replays the committed failures, and searches near those that are stale.

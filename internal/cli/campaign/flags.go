@@ -50,7 +50,7 @@ func addCampaign(f *campaignFlags, c *cobra.Command) {
 		"search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
 	c.Flags().Var(flags.Number(&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"),
 		"max-depth", fmt.Sprintf("bfs and dfs: the most choices to change in a run (default: exploration.max_depth, or %d)", search.DefaultDepth))
-	f.AddMode(c)
+	f.AddMode(c, flags.UsualFaults)
 	c.Flags().Var(flags.File(&f.corpus), "corpus", "coverage-guided: begin with the corpus in this `folder` (default: exploration.corpus, or none)")
 	flags.AddSwitch(c, &f.fullLength, "full-length", "swarm: play all runs in full length (default: exploration.length)")
 	flags.AddSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation, and list each distinct failure")

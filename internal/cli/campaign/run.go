@@ -43,7 +43,7 @@ func runVerb(a *console.App) *cobra.Command {
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(&f.Set, c)
 	f.AddOneTape(c)
-	f.AddMode(c)
+	f.AddMode(c, "none")
 	f.AddTracing(c)
 	stored.AddLogs(&f.Set, c)
 	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, under the control of bloodhound vm")

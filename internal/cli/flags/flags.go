@@ -50,10 +50,10 @@ const maxWorkers = 4096
 // UsualFaults is the mode of the faults of a campaign whose configuration has none.
 const UsualFaults = world.Harsh
 
-// AddMode adds a flag that names a preset of faults.
-func (f *Set) AddMode(c *cobra.Command) {
+// AddMode adds a flag that names a preset of faults. A configuration that names none has the mode without.
+func (f *Set) AddMode(c *cobra.Command, without string) {
 	c.Flags().Var(modeFlag{&f.Mode}, "mode",
-		"inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: faults.mode, or without a section faults "+UsualFaults+")")
+		"inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: the configuration's faults, or "+without+")")
 	c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(config.FaultModes(), cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -126,7 +126,7 @@ func (a *app) report(x *online.Explored, list []online.Standing) {
 		a.reportBIRD(x, list)
 		return
 	}
-	left := "all conditions were tried"
+	left := "no condition was left to negate"
 	if x.Left != "" {
 		left = "paths may be left: " + x.Left
 	}
