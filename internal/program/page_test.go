@@ -50,13 +50,13 @@ func TestCheckPage(t *testing.T) {
 	}
 }
 
-// Text is broken between words, but neither commands nor lines of code are.
+// Text is broken between words, but commands and lines of code stay whole.
 func TestWrap(t *testing.T) {
 	for _, x := range [][2]string{
 		{"one two three", "one two\n  three"},
 		{"run `go test x` now", "run\n  `go test x`\n  now"},
 		{"  code of one line", "  code of one line"},
-		{"onelongwordalone x", "onelongwordalone x"},
+		{"onelongwordalone x", "onelongwordalone\n  x"},
 	} {
 		if got := wrap(x[0], 8, "  "); got != x[1] {
 			t.Errorf("%q: %q", x[0], got)
