@@ -42,7 +42,7 @@ type vmFlags struct {
 
 func (f *vmFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&f.dir, "project", ".", "`folder` of the running project")
-	flags.AddSwitch(c, &f.json, "json", "print one JSON document")
+	flags.AddSwitch(c, &f.json, "json", "print one JSON document and nothing else")
 }
 
 func vmOrder(a *console.App, name, short, order string) *cobra.Command {

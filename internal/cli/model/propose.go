@@ -177,7 +177,7 @@ func linesOfFiles(a *console.App, names []string) (events []model.Event, unorder
 	for _, name := range names {
 		text, err := regular.Read(name, maxLogBytes)
 		if err != nil {
-			return nil, "", fmt.Errorf("the log cannot be read: %w", err)
+			return nil, "", fmt.Errorf("cannot read the log: %w", err)
 		}
 		if strings.TrimSpace(string(text)) == "" {
 			return nil, "", fmt.Errorf("%s is empty, so there is nothing to map", name)
