@@ -272,7 +272,8 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 		return fmt.Sprintf("NOT REPRODUCIBLE: no change was found, but the trace hash was %s and is now %s; `bloodhound "+
 			"verify` shows whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
 	}
-	return "UNKNOWN: stale: the run has changed and no longer shows the violation, so the replay cannot tell; search again with `bloodhound explore`", check.ExitUnknown
+	return "UNKNOWN: stale: the run has changed and no longer shows the violation, so the replay cannot tell; " +
+		"search again with `bloodhound explore`", check.ExitUnknown
 }
 
 // driverRemedy says how to replay a failure with the driver program of its own run.

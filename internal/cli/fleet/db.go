@@ -583,7 +583,7 @@ func dbStatVerb(a *console.App) *cobra.Command {
 				if err := w.Flush(); err != nil || doc.Repeated == 0 {
 					return err
 				}
-				fmt.Fprintf(a.Out, "%d duplicates; `bloodhound db gc` removes them\n", doc.Repeated)
+				fmt.Fprintf(a.Out, "%s; `bloodhound db gc` removes them\n", plural.Count(doc.Repeated, "duplicate"))
 				return nil
 			})
 		},

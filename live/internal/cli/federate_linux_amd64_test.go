@@ -121,11 +121,11 @@ not followed: d takes no part: domain d at 127.0.0.1:1: dial tcp 127.0.0.1:1: co
 	}
 
 	code, text, errs = federate("audit", "--config", "c.yaml", "--of", "b", "b.log")
-	if code != 0 || text != "b has got 22 bits in 4 answers\nc has got 1 bit in 1 answer\n" {
+	if code != 0 || text != "b received 22 bits in 4 answers\nc received 1 bit in 1 answer\n" {
 		t.Errorf("exit code %d\n%s%s", code, text, errs)
 	}
 	end()
-	if err := <-ended; err != nil || !strings.HasSuffix(out.String(), "c has got 1 bit in 1 answer\n") {
+	if err := <-ended; err != nil || !strings.HasSuffix(out.String(), "c received 1 bit in 1 answer\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	log, err := os.ReadFile("b.log")
