@@ -68,8 +68,8 @@ monitor goto end
 `, lineOf(t, core, "c.finish(i, Reply{Status: Done})"), lineOf(t, core, "case p.term == e.Term ||")),
 		", in thread ", "hit Breakpoint 1", "main.(*Core).finishWrites", "$1 = false",
 		").commit of n", ", 8 bytes at 0x", "  0 -> 1\n      main.(*Core).commitTo (core.go:", ") <- main.(*Core).receive (core.go:", ") <- main.(*server).loop.func1 (server.go:", "hit Hardware watchpoint 2", "Old value = ", "New value = ", "c.commit = max(c.commit, index)", "#0 ", "main.(*Core).commitTo",
-		"the end of the run: trace hash", "that of the original run",
-		"hit Breakpoint 3", "branch 1 begins after event", "default:", "the end of branch 1: trace hash", "all properties hold", "the end of the run: trace hash", "that of the original run")
+		"end of the run: trace hash", "as in the original run",
+		"hit Breakpoint 3", "branch 1 begins after event", "default:", "end of branch 1: trace hash", "all properties hold", "end of the run: trace hash", "as in the original run")
 }
 
 // redisStory goes from a stale read to where the redis that answered it became the master, and shows how far it was behind the others then. gdb learns
@@ -128,7 +128,7 @@ func TestDebugRedis(t *testing.T) {
 	program := bloodhound(t)
 	gdbPrints(t, gdb, program, failureIn(t, program, folder), folder, redisStory,
 		"Hardware watchpoint 1: server.masterhost", "Old value = 0x0", "New value = 0x", "#0  replicationUnsetMaster () at replication.c:", "in replicaofCommand (", "in call (", "in processCommand (",
-		"the promoted replica is behind: True", "$1 = 0x", "$2 = 0x0", "the end of the run: trace hash", "that of the original run")
+		"the promoted replica is behind: True", "$1 = 0x", "$2 = 0x0", "end of the run: trace hash", "as in the original run")
 }
 
 // debugFolder makes a folder for the project that a test debugs.

@@ -205,7 +205,7 @@ func TestFailureSurvivesItsFolder(t *testing.T) {
 	committed := filepath.Join("failures", id+".json")
 	p.write("server.py", "# a comment\n"+forgetfulServer)
 	_, stderr := p.bloodhound(unknown, none, "shrink", committed, "--shrink-runs", "3")
-	names(stderr, "the run has changed", "server.py has changed", "is left as it is")
+	names(stderr, "the run has changed", "server.py has changed", "stays as it was")
 	if now, err := os.ReadFile(p.path(committed)); err != nil || !bytes.Equal(now, content) {
 		t.Errorf("the committed file was written: %v", err)
 	}
@@ -214,6 +214,6 @@ func TestFailureSurvivesItsFolder(t *testing.T) {
 	p.write("last.py", strings.Replace(forgetfulStore, "values.setdefault(path, value)", "values[path] = value", 1))
 	p.write("server.py", strings.Replace(forgetfulServer, "import store", "import last as store", 1))
 	out, _ = p.bloodhound(unknown, none, "replay", id)
-	names(out, "does not show the violation", "server.py has changed", "last.py")
+	names(out, "no longer shows the violation", "server.py has changed", "last.py")
 	p.bloodhound(holds, none, "run")
 }

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // manual makes a page of each verb.
@@ -20,6 +23,7 @@ func manual(src *source) ([]file, error) {
 	defer os.RemoveAll(dir)
 	root := cli.Commands()
 	root.DisableAutoGenTag = true
+	appendExitCodes(root)
 	header := &doc.GenManHeader{Section: "1", Date: &src.time, Source: "Bloodhound " + src.version, Manual: "Bloodhound"}
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		return nil, err
@@ -37,6 +41,19 @@ func manual(src *source) ([]file, error) {
 		list = append(list, file{e.Name(), 0o644, text})
 	}
 	return list, nil
+}
+
+// appendExitCodes adds the exit codes of each command to its description, which is all that its manual page shows.
+func appendExitCodes(c *cobra.Command) {
+	if exits := program.ExitLines(c); exits != nil {
+		if c.Long == "" {
+			c.Long = c.Short + "."
+		}
+		c.Long += "\n\nExit codes:\n\n    " + strings.Join(exits, "\n    ")
+	}
+	for _, sub := range c.Commands() {
+		appendExitCodes(sub)
+	}
 }
 
 // completions are the scripts of three shells, which ask the program what may follow.

@@ -100,7 +100,7 @@ func TestWhole(t *testing.T) {
 		if out := call(t, top, noGo, succeeds, program, "live", "--version"); out != live {
 			t.Errorf("%s: live --version: %s", x, out)
 		}
-		if out := call(t, top, noGo, succeeds, program, "doctor"); !strings.Contains(out, "worlds can run here") {
+		if out := call(t, top, noGo, succeeds, program, "doctor"); !strings.Contains(out, "This machine is ready") {
 			t.Errorf("%s: doctor: %s", x, out)
 		}
 		if out := call(t, top, noGo, []int{1}, program, "explore", "quickstart"); !strings.Contains(out, "violated: linearizable (safety)") {
@@ -289,7 +289,7 @@ func TestGoInstall(t *testing.T) {
 		t.Errorf("--version: %s; want %s...", out, want)
 	}
 	if runtime.GOARCH == "amd64" && runtime.GOOS == "linux" {
-		if out := call(t, dir, noGo, succeeds, program, "doctor"); !strings.Contains(out, "worlds can run here") {
+		if out := call(t, dir, noGo, succeeds, program, "doctor"); !strings.Contains(out, "This machine is ready") {
 			t.Errorf("doctor: %s", out)
 		}
 	}

@@ -92,7 +92,7 @@ func TestAction(t *testing.T) {
 	has("healthy/out", "campaign.html", "junit.xml", "bloodhound.sarif")
 
 	for _, c := range []struct{ input, want string }{
-		{"INPUT_SEEDS=many", "give the number of tapes to run"},
+		{"INPUT_SEEDS=many", "give the number of seeds to try"},
 		{"INPUT_COMPOSE=nowhere.yaml", "give the path of an existing file"},
 		{"INPUT_CONFIG=nowhere.yaml", "nowhere.yaml"},
 		{"INPUT_FOLDER=nowhere", "there is no folder nowhere"},
@@ -167,7 +167,7 @@ func TestActionWithDatabase(t *testing.T) {
 	git("init", "-q", "-b", "main")
 	commit("lost-write")
 	found := func(code int, said string) bool {
-		return code == 1 && matches(said, "no other code to compare with\n\n- new: [1-9]\n  - ` linearizable `: ` not linearizable: ")
+		return code == 1 && matches(said, "nothing to compare with\n\n- new: [1-9]\n  - ` linearizable `: ` not linearizable: ")
 	}
 	if log, code, said := until(main, found); !found(code, said) {
 		t.Fatalf("the first build of main: exit code %d, %s\n%s", code, said, log)
@@ -180,7 +180,7 @@ func TestActionWithDatabase(t *testing.T) {
 	restore("main 1", ".db.base")
 	unchanged := func(code int, said string) bool {
 		return code == 1 != strings.Contains(said, "- new: 0\n") &&
-			matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows anything "+
+			matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows something "+
 				"new: (at most 0|no bound \\(no run)")
 	}
 	if log, code, said := until(pr, unchanged); !unchanged(code, said) {

@@ -29,11 +29,11 @@ func TestActors(t *testing.T) {
 	}{
 		{"all holds", []string{"--seeds", "50", bank}, check.ExitHolds, "TestBank in "},
 		{"a bug", []string{"--seeds", "200", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "VIOLATED"},
-		{"a stored failure", []string{"--seeds", "1", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "a stored failure still shows"},
+		{"a stored failure", []string{"--seeds", "1", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "a stored failure still fails"},
 		{"no campaign", []string{bank, "--", "-run", "NoSuchTest"}, check.ExitUnknown, "no test ran a campaign"},
 		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "not because of a world"},
 		{"no such package", []string{"./no-such-folder"}, check.ExitUsage, "no-such-folder"},
-		{"a package without worlds", []string{"../../../internal/splitmix"}, check.ExitUsage, "none imports"},
+		{"a package without worlds", []string{"../../../internal/splitmix"}, check.ExitUsage, "has a test that imports"},
 		{"a flag of other worlds", []string{"--coverage", bank}, check.ExitUsage, "--coverage has no effect with --actor-mode"},
 	} {
 		var out, said bytes.Buffer
@@ -88,14 +88,14 @@ func TestActorsThatEndTheirProgram(t *testing.T) {
 		if code != check.ExitUnknown || doc.ExitCode != code || len(doc.Worlds) != 2 ||
 			doc.Worlds[0].ExitCode != check.ExitHolds || doc.Worlds[1].Name != "TestThatEnds" ||
 			len(doc.Worlds[1].Status.Unknown) != 1 ||
-			!strings.HasPrefix(doc.Worlds[1].Status.Unknown[0], "the test's program ended while its campaign was under way: "+how) {
+			!strings.HasPrefix(doc.Worlds[1].Status.Unknown[0], "the test program ended during its campaign: "+how) {
 			t.Errorf("%s: exit code %d\n%s\n%s", by, code, out.String(), said.String())
 		}
 	}
 	t.Setenv("ENDS_BY", "exit")
 	var out, said bytes.Buffer
 	if code := Main([]string{"test", "--actor-mode", "./testdata/actors"}, &out, &said); code != check.ExitUnknown ||
-		!strings.Contains(out.String(), "internal/cli/testdata/actors: UNKNOWN: the test's program ended while its campaign was under way: exit status 3\n") {
+		!strings.Contains(out.String(), "internal/cli/testdata/actors: UNKNOWN: the test program ended during its campaign: exit status 3\n") {
 		t.Errorf("exit code %d\n%s\n%s", code, out.String(), said.String())
 	}
 }

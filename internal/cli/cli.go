@@ -1,4 +1,4 @@
-// Package cli assembles the command line: the tree of verbs, whose groups are the packages below it, and the help of the whole.
+// Package cli assembles the command line: the tree of commands, whose groups are the packages below it, and their help.
 package cli
 
 import (
@@ -81,12 +81,9 @@ var groups = []func(*console.App) []*cobra.Command{campaign.Verbs, failures.Verb
 
 func root(a *console.App, args []string) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "bloodhound",
-		Short: "Bloodhound finds bugs in distributed systems by deterministic simulation",
-		Long: `Bloodhound runs a cluster of programs in a simulated world. A tape (a seed and a few edits) decides scheduling, network, disks,
-clocks, random numbers and faults. The same tape gives the same run, so every bug that is found can be replayed.
-
-` + console.ExitCodes,
+		Use:           "bloodhound",
+		Short:         "Find bugs in distributed systems by deterministic simulation",
+		Long:          about,
 		Version:       program.Build(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -109,14 +106,14 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 				return program.UnknownVerb(cmd, args[0])
 			}
-			err = fmt.Errorf("%w; flags follow the verb", err)
+			err = fmt.Errorf("%w; write flags after the command", err)
 		}
-		return fmt.Errorf("%w%s\nRun `%s --help` for its flags", err, program.NearFlag(cmd, err), cmd.CommandPath())
+		return fmt.Errorf("%w%s\n`%s --help` lists its flags", err, program.NearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{
-		Use:   "help [VERB]",
-		Short: "Print the help of a verb",
+		Use:   "help [COMMAND]",
+		Short: "Print the help of a command",
 		RunE: func(_ *cobra.Command, args []string) error {
 			about, below, err := root.Find(args)
 			if err != nil || len(args) > 0 && about == root {
@@ -131,6 +128,14 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	for _, verbs := range groups {
 		root.AddCommand(verbs(a)...)
 	}
-	program.Document(root, examples, flagGroups)
+	program.Document(root, manuals, flagGroups)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c != root {
+			help(c, args)
+			return
+		}
+		printFirstScreen(c.OutOrStdout(), root)
+	})
 	return root
 }

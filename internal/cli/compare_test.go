@@ -64,7 +64,7 @@ func TestCompareNamesTestsThatWereNotRun(t *testing.T) {
 		}
 		named := slices.Contains(doc.Unrun, fleet.UnrunCommit{Commit: unrun})
 		if asked := test.code == unrun || test.base == unrun; named != asked {
-			t.Errorf("%s since %s: %+v was not run", test.code, test.base, doc.Unrun)
+			t.Errorf("%s since %s: %+v did not run", test.code, test.base, doc.Unrun)
 		}
 	}
 	for _, flag := range []string{"--code", "--base"} {
@@ -146,7 +146,7 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 	// A commit that was run only with changes was not run.
 	doc, text := compare(check.ExitUnknown, "--code", feature, "--base", changed)
 	if !slices.Equal(doc.Unrun, []fleet.UnrunCommit{{Commit: changed, Changed: true}}) ||
-		!strings.Contains(text, "Commit ` "+changed[:12]+" ` was run only with changes that are not committed.") {
+		!strings.Contains(text, "Commit ` "+changed[:12]+" ` ran only with uncommitted changes.") {
 		t.Errorf("%+v\n%s", doc, text)
 	}
 	git("checkout", "-q", changed)

@@ -1,70 +1,53 @@
 package cli
 
 import (
-	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-// examples are commands that people type, by the path of their verb.
-var examples = map[string][]string{
-	"bisect":      {"bloodhound bisect e4bbcad0e9dc --good v1.4.0", "bloodhound bisect e4bbcad0e9dc examples/quickstart --good HEAD~20"},
-	"build":       {"bloodhound build", "bloodhound build /srv/project"},
-	"check":       {"bloodhound check history.edn --model register", "bloodhound check e4bbcad0e9dc"},
-	"config":      {"bloodhound config", "bloodhound config --compose docker-compose.yml"},
-	"dashboard":   {"bloodhound dashboard --store dir:store", "bloodhound dashboard --export pages"},
-	"db compare":  {"bloodhound db compare --store dir:store --base v1.4.0"},
-	"db continue": {"bloodhound db continue --store dir:store"},
-	"db export":   {"bloodhound db export --store dir:store"},
-	"db fsck":     {"bloodhound db fsck --store dir:store"},
-	"db gc":       {"bloodhound db gc --store dir:store"},
-	"db import":   {"bloodhound db import --store dir:store records.jsonl"},
-	"db merge":    {"bloodhound db merge dir:one dir:two dir:all"},
-	"db pause":    {"bloodhound db pause --store dir:store"},
-	"db stat":     {"bloodhound db stat --store dir:store"},
-	"db upgrade":  {"bloodhound db upgrade --store dir:store"},
-	"debug":       {"bloodhound debug e4bbcad0e9dc", "bloodhound debug e4bbcad0e9dc --at 'fault 1' --gdb-port 1234"},
-	"doctor":      {"bloodhound doctor", "bloodhound doctor ./server --port 8080"},
-	"docs":        {"bloodhound docs", "bloodhound docs faults"},
-	"docs search": {"bloodhound docs search power loss"},
-	"explain":     {"bloodhound explain e4bbcad0e9dc", "bloodhound explain e4bbcad0e9dc examples/quickstart --time 30s"},
-	"explore": {"bloodhound explore", "bloodhound explore --mode harsh --timeout 10m",
-		"bloodhound explore --compose docker-compose.yml --seeds 200"},
-	"image gc":          {"bloodhound image gc"},
-	"image ls":          {"bloodhound image ls"},
-	"image pull-kernel": {"bloodhound image pull-kernel"},
-	"image pull":        {"bloodhound image pull redis:7"},
-	"import":            {"bloodhound import incident.jsonl"},
-	"init":              {"bloodhound init", "bloodhound init --from docker-compose.yml", "bloodhound init --template raft raft-test"},
-	"list":              {"bloodhound list", "bloodhound list examples/quickstart --json"},
-	"live":              {"bloodhound live --once", "bloodhound live test ./internal/parser --run TestParse"},
-	"model check":       {"bloodhound model check Raft.tla"},
-	"model propose":     {"bloodhound model propose Raft.tla --world ."},
-	"model trace":       {"bloodhound model trace RaftTrace.tla log.ndjson"},
-	"replay": {"bloodhound replay e4bbcad0e9dc", "bloodhound replay e4bbcad0e9dc --at violation --ps --logs",
-		"bloodhound replay --all --code ../patched"},
-	"report":    {"bloodhound report e4bbcad0e9dc --open", "bloodhound report e4bbcad0e9dc --html failure.html --markdown issue.md"},
-	"run":       {"bloodhound run", "bloodhound run --seed 7 --logs", "bloodhound run examples/quickstart --trace run.trace"},
-	"schema":    {"bloodhound schema"},
-	"shrink":    {"bloodhound shrink e4bbcad0e9dc", "bloodhound shrink e4bbcad0e9dc --shrink-cpu 10m"},
-	"sweep":     {"bloodhound sweep", "bloodhound sweep --kind power_loss --per-class 8"},
-	"test":      {"bloodhound test --budget 10m --comment comment.md", "bloodhound test --seeds 100 --junit junit.xml"},
-	"verify":    {"bloodhound verify", "bloodhound verify --seed 7 --runs 10"},
-	"vm fault":  {"bloodhound vm fault 'crash on n1 for 2s'"},
-	"vm pause":  {"bloodhound vm pause"},
-	"vm resume": {"bloodhound vm resume"},
-	"vm status": {"bloodhound vm status"},
-	"worker":    {"bloodhound worker . --store dir:store --for 1h"},
+// commandGroup lists commands of one purpose on the first screen.
+type commandGroup struct {
+	title string
+	names []string
 }
 
-// flagGroups are the purposes of flags, in the order in which help lists them. What belongs to none comes last.
-var flagGroups = []program.FlagGroup{
-	{Title: "World", Names: []string{"config", "compose", "engine", "mode", "async-vm", "base-image", "kernel", "initrd", "qemu"}},
-	{Title: "Tape", Names: []string{"seed", "boot-seed", "tape", "until", "runs", "original", "update"}},
-	{Title: "Search", Names: []string{"seeds", "timeout", "budget", "strategy", "max-depth", "corpus", "full-length", "keep-going", "from-boot",
-		"around", "kind", "per-class", "cpu", "time"}},
-	{Title: "Shrinking", Names: []string{"no-shrink", "shrink-cpu", "shrink-runs", "shrink-time"}},
-	{Title: "Machine", Names: []string{"workers", "snapshots", "snapshot-memory", "memory"}},
-	{Title: "Looking inside", Names: []string{"at", "ps", "sockets", "files", "fds", "ls", "cat", "tar", "core", "output", "logs", "reached",
-		"process", "drivers", "listen", "gdb-port", "delve", "launch-json"}},
-	{Title: "Code", Names: []string{"coverage", "coverage-threshold", "since", "code", "good", "bad", "base", "all"}},
-	{Title: "Results", Names: []string{"verbose", "json", "html", "open", "markdown", "comment", "junit", "sarif", "trace", "trace-format", "pcap"}},
+// commandGroups are the first screen, which has each command once.
+var commandGroups = []commandGroup{
+	{"Start here", []string{"init", "run", "explore"}},
+	{"Search", []string{"test", "sweep", "verify"}},
+	{"Understand a failure", []string{"list", "replay", "explain", "report", "debug", "shrink", "bisect"}},
+	{"Set up", []string{"doctor", "docs", "config", "build", "import", "schema"}},
+	{"Run on many machines", []string{"worker", "dashboard", "db"}},
+	{"Other tools", []string{"check", "model", "live", "image", "vm"}},
+}
+
+// about says what the program is.
+const about = `Bloodhound finds bugs in distributed systems. It runs your unmodified programs in a simulated world,
+injects faults, checks your properties, and replays every failure exactly.`
+
+// printFirstScreen prints the help of the whole program.
+func printFirstScreen(w io.Writer, root *cobra.Command) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage: bloodhound COMMAND [FOLDER or FILE] [flags]\n", about)
+	for _, g := range commandGroups {
+		fmt.Fprintf(&b, "\n%s\n", g.title)
+		for _, name := range g.names {
+			if c, _, err := root.Find([]string{name}); err == nil {
+				fmt.Fprintf(&b, "  %-10s %s\n", name, c.Short)
+			}
+		}
+	}
+	b.WriteString(`
+FOLDER has a bloodhound.yaml; the default is the current folder.
+Exit codes: 0 holds, 1 violated, 2 wrong usage, 3 machine failed, 4 not reproducible, 5 unknown.
+
+bloodhound COMMAND --help   flags and examples of a command
+bloodhound docs tutorial    find and fix a first bug in ten minutes
+bloodhound --version        version, commit and toolchain
+`)
+	_, err := io.WriteString(w, b.String())
+	return err
 }

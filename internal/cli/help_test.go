@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,16 +15,16 @@ import (
 // Each verb has an example that it understands, and no example is about a verb that there is not.
 func TestExamplesOfVerbs(t *testing.T) {
 	left := map[string]bool{}
-	for path := range examples {
+	for path := range manuals {
 		left[path] = true
 	}
 	var each func(c *cobra.Command, path string)
 	each = func(c *cobra.Command, path string) {
 		delete(left, path)
-		if c.Runnable() && !c.Hidden && path != "" && c.Name() != "help" && !c.HasAvailableSubCommands() && len(examples[path]) == 0 {
+		if c.Runnable() && !c.Hidden && path != "" && c.Name() != "help" && !c.HasAvailableSubCommands() && len(manuals[path].Examples) == 0 {
 			t.Errorf("%q has no example", path)
 		}
-		for _, line := range examples[path] {
+		for _, line := range manuals[path].Examples {
 			words, err := shell.Words(line)
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
@@ -47,13 +49,58 @@ func TestExamplesOfVerbs(t *testing.T) {
 	}
 }
 
+// The first screen has each command once.
+func TestFirstScreenHasAllCommands(t *testing.T) {
+	count := map[string]int{}
+	for _, g := range commandGroups {
+		for _, name := range g.names {
+			count[name]++
+		}
+	}
+	for _, c := range Commands().Commands() {
+		if c.IsAvailableCommand() && c.Name() != "help" && count[c.Name()] != 1 {
+			t.Errorf("%s is on the first screen %d times", c.Name(), count[c.Name()])
+		}
+		delete(count, c.Name())
+	}
+	for name := range count {
+		t.Errorf("the first screen has %s, and there is no such command", name)
+	}
+}
+
+// pagesFolder has a page for each command.
+var pagesFolder = filepath.Join("..", "..", "docs", "reference", "commands")
+
+// Each command has a page, whose first part is its help. -update writes that part.
+func TestPagesOfCommands(t *testing.T) {
+	names := map[string]bool{"live.md": true} // bloodhound-live writes it
+	for _, c := range Commands().Commands() {
+		if !c.IsAvailableCommand() || c.Name() == "help" || c.Name() == "live" {
+			continue
+		}
+		names[c.Name()+".md"] = true
+		if err := program.CheckPage(filepath.Join(pagesFolder, c.Name()+".md"), c, flagGroups, "./internal/cli", *update); err != nil {
+			t.Error(err)
+		}
+	}
+	files, err := os.ReadDir(pagesFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !names[f.Name()] {
+			t.Errorf("%s is the page of no command", f.Name())
+		}
+	}
+}
+
 // Help lists each flag once, and no group names a flag that no verb has.
 func TestFlagsHaveOneGroup(t *testing.T) {
 	used := map[string]bool{}
 	var each func(c *cobra.Command)
 	each = func(c *cobra.Command) {
 		var b strings.Builder
-		if err := program.PrintUsage(&b, c, flagGroups); err != nil {
+		if err := program.PrintHelp(&b, c, flagGroups); err != nil {
 			t.Fatal(err)
 		}
 		c.InitDefaultHelpFlag()

@@ -95,7 +95,7 @@ nodes:
 		says      []string
 	}{
 		{[]string{state}, 2, []string{"read-only file system", "run `bloodhound build`", "BLOODHOUND_BUILT=" + project}},
-		{[]string{built}, 3, []string{"user 1000 must be able to write to " + filepath.Join(project, ".bloodhound"), "BLOODHOUND_STATE=FOLDER"}},
+		{[]string{built}, 3, []string{"user 1000 cannot write to " + filepath.Join(project, ".bloodhound"), "BLOODHOUND_STATE=FOLDER"}},
 	} {
 		text, code := pod(t, dir, c.variables, "worker", project, "--for", "1s")
 		for _, want := range c.says {

@@ -51,10 +51,10 @@ func runActors(a *console.App, c *cobra.Command, f *campaignFlags, args []string
 		}
 	})
 	if len(strange) > 0 {
-		return fmt.Errorf("%s has no effect with --actor-mode, which runs tests of Go packages; leave it out", strings.Join(strange, ", "))
+		return fmt.Errorf("%s has no effect with --actor-mode, which runs Go tests; leave it out", strings.Join(strange, ", "))
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("--actor-mode runs `go test`, and there is no go here; install Go (https://go.dev/dl)")
+		return errors.New("--actor-mode runs `go test`, and Go is not installed here: https://go.dev/dl")
 	}
 	var further []string // of go test
 	if k := c.ArgsLenAtDash(); k >= 0 {
@@ -102,11 +102,11 @@ func runActors(a *console.App, c *cobra.Command, f *campaignFlags, args []string
 	switch {
 	case ran != nil && doc.ExitCode == check.ExitHolds:
 		doc.ExitCode = check.ExitUsage
-		unexplained = fmt.Errorf("go test failed, but not because of a world (%w): a package does not build, another test fails, "+
-			"or a test has ended before its campaign; see above", ran)
+		unexplained = fmt.Errorf("go test failed, but not because of a world (%w): a package does not build, another test failed, "+
+			"or a test ended before its campaign; see above", ran)
 	case len(doc.Worlds) == 0:
 		doc.ExitCode = check.ExitUnknown
-		unexplained = program.WithCode(check.ExitUnknown, errors.New("no test ran a campaign: all were skipped, or none calls sim.Test"))
+		unexplained = program.WithCode(check.ExitUnknown, errors.New("no test ran a campaign: every test was skipped, or none calls sim.Test"))
 	}
 	a.Code = doc.ExitCode
 	if f.JSON {
@@ -132,7 +132,7 @@ func switches(a *console.App, packages []string) (overlay string, err error) {
 		return "", err
 	}
 	if r.Files == 0 {
-		return "", fmt.Errorf("--switches has no effect: of %s no file imports sync or sync/atomic, or has a go statement", strings.Join(packages, ", "))
+		return "", fmt.Errorf("--switches has no effect: no file of %s imports sync or sync/atomic, or has a go statement", strings.Join(packages, ", "))
 	}
 	fmt.Fprintf(a.Err, "built with switches: %s of %s; go test -overlay=%s\n", plural.Count(r.Files, "file"), plural.Count(r.Packages, "package"), r.Overlay)
 	for i, at := range r.Channels {
@@ -141,7 +141,7 @@ func switches(a *console.App, packages []string) (overlay string, err error) {
 			break
 		}
 		if i == 0 {
-			io.WriteString(a.Err, "a goroutine that waits for a channel stops its world, and the test ends with an error; channels are used at\n")
+			io.WriteString(a.Err, "a goroutine that waits for a channel stops its world, and its test fails; channels are used at\n")
 		}
 		fmt.Fprintf(a.Err, "  %s\n", at)
 	}
@@ -166,7 +166,7 @@ func simulated(c *cobra.Command, patterns []string) (packages []string, folders 
 		}
 	}
 	if len(packages) == 0 {
-		return nil, nil, fmt.Errorf("no package of %s has a test with a world: none imports %s; `bloodhound docs inproc` has an example",
+		return nil, nil, fmt.Errorf("no package of %s has a test that imports %s; `bloodhound docs inproc` has an example",
 			strings.Join(patterns, " "), simPackage)
 	}
 	return packages, folders, nil
@@ -260,7 +260,7 @@ func readResults(dir string, ended map[string]string, list []explore.Result) ([]
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if strings.HasSuffix(file, explore.UnderWay) {
-			r.Status.Unknown = []string{"the test's program ended while its campaign was under way: " + cmp.Or(ended[r.Dir], "see above")}
+			r.Status.Unknown = []string{"the test program ended during its campaign: " + cmp.Or(ended[r.Dir], "see above")}
 		}
 		list = append(list, r)
 	}
@@ -284,7 +284,7 @@ func printWorld(a *console.App, r *explore.Result) {
 	case r.Diverged != "":
 		judgement, _, _ = strings.Cut("NOT REPRODUCIBLE: "+r.Diverged, "\n")
 	case r.Totals == nil && r.Status.Violated:
-		judgement = "VIOLATED: a stored failure still shows"
+		judgement = "VIOLATED: a stored failure still fails"
 	default:
 		runs := uint64(0)
 		if r.Totals != nil {

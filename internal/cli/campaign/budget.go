@@ -31,8 +31,8 @@ const budgetRetries = 3
 
 // addBudget adds the flags of the verb test that are for builds.
 func addBudget(f *campaignFlags, c *cobra.Command) {
-	c.Flags().Var(program.Time(&f.budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
-	c.Flags().Var(flags.File(&f.comment), "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
+	c.Flags().Var(program.Time(&f.budget), "budget", "bound the whole command by this `time`, divided among known failures, the search and shrinking")
+	c.Flags().Var(flags.File(&f.comment), "comment", "write a comment for the reviewer of a change, in Markdown, to this `file`")
 }
 
 // baseVariables name, in builds of merge requests, the branch or commit that the change is for; a branch is one of the remote origin.
@@ -50,7 +50,7 @@ func (x *exploration) completeBudget(c *cobra.Command) error {
 		return nil
 	}
 	if f.timeout > 0 {
-		return errors.New("--budget and --timeout exclude each other: both bound the whole command; leave out --timeout")
+		return errors.New("--budget and --timeout both bound the whole command; leave out --timeout")
 	}
 	f.timeout = f.budget
 	if off := c.Flags().Changed("coverage") && !f.coverage; f.since == "" && !off {
@@ -72,8 +72,8 @@ func (x *exploration) base() string {
 		}
 		base := project.Git(x.ctx, x.p.Spec.Dir, "merge-base", "--end-of-options", v.prefix+name, "HEAD")
 		if base == "" {
-			x.Note("note: the search does not prefer new code: git does not know %s%s, which $%s names; fetch it (fetch-depth: 0 "+
-				"of actions/checkout), or name a revision by --since",
+			x.Note("note: the search does not prefer changed code, because git does not know %s%s of $%s; fetch it (fetch-depth: 0 "+
+				"in actions/checkout), or name a revision with --since",
 				v.prefix, name, v.name)
 		}
 		return base
@@ -103,7 +103,7 @@ func unplayed(list []stored.Committed) (all []stored.Standing) {
 	for i := range list {
 		c := &list[i]
 		all = append(all, stored.Standing{Kept: c, Committed: explore.Committed{Failure: c.Failure.Failure, File: c.File,
-			Standing: explore.Unplayed, Reason: fmt.Sprintf("one in %d of --budget was over before its turn; raise --budget", knownShare)}})
+			Standing: explore.Unplayed, Reason: fmt.Sprintf("its share of the time, 1/%d of --budget, was used up; raise --budget", knownShare)}})
 	}
 	return all
 }

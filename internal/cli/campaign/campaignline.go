@@ -55,7 +55,7 @@ func (l *campaignLine) now(elapsed time.Duration) []console.Part {
 	case l.known != nil:
 		return append(slices.Clone(l.known[:2]), console.Part{Text: "the last run ended " + (elapsed - l.at).Round(time.Second).String() + " ago"})
 	case u.Events == 0:
-		return []console.Part{{Text: "starting the world", Colour: console.Bold}, {Text: elapsed.Round(time.Second).String()}}
+		return []console.Part{{Text: "starting the system", Colour: console.Bold}, {Text: elapsed.Round(time.Second).String()}}
 	case u.Baseline:
 		return append([]console.Part{{Text: "baseline run (without faults)", Colour: console.Bold}}, far(u, elapsed)...)
 	default:

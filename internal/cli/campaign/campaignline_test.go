@@ -20,7 +20,7 @@ func TestCampaignLineAtAnyTime(t *testing.T) {
 		seconds int
 		want    string
 	}{
-		{"nothing yet", func() {}, 1, "starting the world, 1s"},
+		{"nothing yet", func() {}, 1, "starting the system, 1s"},
 		{"the run without faults", func() {
 			l.underWay(&explore.FirstRun{Baseline: true, Progress: explore.Progress{Events: 1200, VirtualNs: 2e9}})
 		}, 3, "baseline run (without faults), 1200 events, 2.000000s of virtual time, 3s"},

@@ -29,14 +29,14 @@ func strategyOf(a *console.App, f *campaignFlags, p *project.Project, seed uint6
 	systematic := search.KindOf(name).Uses(search.KeyMaxDepth)
 	if f.maxDepth > 0 && f.strategy == "" && !systematic {
 		name, systematic = search.Breadth, true
-		a.Note("note: --max-depth asks for a systematic search, so the strategy is %s and not %s", name, p.Search.Strategy)
+		a.Note("note: --max-depth needs a systematic search, so the strategy is %s, not %s", name, p.Search.Strategy)
 	}
 	if f.maxDepth > 0 && !systematic {
-		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s", name, strings.Join(search.Using(search.KeyMaxDepth), " or "))
+		return nil, fmt.Errorf("--max-depth does not apply to the strategy %s; add --strategy %s", name, strings.Join(search.Using(search.KeyMaxDepth), " or "))
 	}
 	if dir := cmp.Or(f.corpus, p.Search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
 		if !begins(name) {
-			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, strings.Join(search.Using(search.KeyCorpus), " or "))
+			return nil, fmt.Errorf("--corpus does not apply to the strategy %s; add --strategy %s", name, strings.Join(search.Using(search.KeyCorpus), " or "))
 		}
 		list, err := readCorpus(dir)
 		if err == nil {
@@ -46,7 +46,7 @@ func strategyOf(a *console.App, f *campaignFlags, p *project.Project, seed uint6
 			if f.corpus != "" {
 				return nil, fmt.Errorf("--corpus: %w", err)
 			}
-			return nil, p.Result.Mistake("exploration.corpus", err.Error(), "name a folder that has a corpus, such as one below .bloodhound/corpus")
+			return nil, p.Result.Mistake("exploration.corpus", err.Error(), "name a folder with a corpus, such as one below .bloodhound/corpus")
 		}
 	}
 	set.OneBoot = !f.FromBoot
@@ -83,27 +83,27 @@ func readCorpus(dir string) ([]search.Entry, error) {
 		}
 		var e search.Entry
 		if version := strictjson.Version(text, "corpus_version"); version > search.EntryVersion {
-			return nil, fmt.Errorf("%s is of version %d, and this bloodhound reads version %d; a later bloodhound wrote it: use that one, or remove the file",
+			return nil, fmt.Errorf("%s has version %d, and this bloodhound reads version %d: use the later bloodhound that wrote it, or remove the file",
 				path, version, search.EntryVersion)
 		}
 		if err := strictjson.Decode(text, &e); err != nil {
-			return nil, fmt.Errorf("%s is no entry of a corpus: %w; remove it", path, err)
+			return nil, fmt.Errorf("%s is not an entry of a corpus: %w; remove it", path, err)
 		}
 		if e.Version != search.EntryVersion {
-			return nil, fmt.Errorf("%s is of version %d, and this build reads %d; remove it", path, e.Version, search.EntryVersion)
+			return nil, fmt.Errorf("%s has version %d, and this bloodhound reads %d; remove it", path, e.Version, search.EntryVersion)
 		}
 		list = append(list, e)
 	}
 	if len(list) > 0 {
 		return list, nil
 	}
-	remedy := "run a campaign with --strategy coverage-guided, which makes one below .bloodhound/corpus"
+	remedy := "a campaign with --strategy coverage-guided makes one below .bloodhound/corpus"
 	for _, below := range []string{"*", filepath.Join("*", "*")} {
 		if files, _ := filepath.Glob(filepath.Join(dir, below, "*.json")); len(files) > 0 && filepath.Base(filepath.Dir(files[0])) != "failures" {
 			remedy = "did you mean " + filepath.Dir(files[0]) + "?"
 		}
 	}
-	return nil, fmt.Errorf("%s has no entries of a corpus; %s", dir, remedy)
+	return nil, fmt.Errorf("%s is not a corpus; %s", dir, remedy)
 }
 
 // ownEntries are the entries of a corpus without those of other projects. It reports these, and of those that are of another
@@ -139,8 +139,8 @@ func ownEntries(a *console.App, p *project.Project, dir string, list []search.En
 		says  string
 	}{
 		{strange, "is", "are", "of other projects and left out"},
-		{configured, "is", "are", "of another configuration: their runs may be others now"},
-		{committed, "is", "are", "of another commit: their runs may be others now"},
+		{configured, "is", "are", "of another configuration: their runs may differ now"},
+		{committed, "is", "are", "of another commit: their runs may differ now"},
 		{nameless, "does", "do", "not name their project"},
 	} {
 		if len(group.names) > 0 {

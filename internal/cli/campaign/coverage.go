@@ -47,11 +47,11 @@ func (v percentFlag) Set(text string) error {
 }
 
 func addCoverage(f *campaignFlags, c *cobra.Command) {
-	flags.AddSwitch(c, &f.coverage, "coverage", "measure code coverage of the programs under test, and write a report")
+	flags.AddSwitch(c, &f.coverage, "coverage", "measure code coverage and write a report")
 	c.Flags().Var(revisionFlag{&f.since}, "since",
-		"report coverage of the code that has changed since this git `revision`; searches that learn prefer runs that reach its rare parts")
+		"report coverage of the code changed since this git `revision`; guided searches prefer runs that reach its rare parts")
 	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold",
-		"the minimum `share` of their blocks that must run, such as 80%; below it the verdict is unknown")
+		"minimum `share` of blocks that must run, such as 80%; below it the verdict is unknown")
 }
 
 // coverageFormat is a file that a campaign writes its coverage to, and how.
@@ -82,11 +82,11 @@ func completeCoverage(f *campaignFlags, c *cobra.Command, p *project.Project) er
 	off := c.Flags().Changed("coverage") && !f.coverage
 	switch {
 	case off && f.thresholdGiven:
-		return errors.New("--coverage=false and --coverage-threshold exclude each other: without coverage there is no share of blocks; leave out one of them")
+		return errors.New("--coverage-threshold needs coverage, and --coverage=false turns it off; leave out one of them")
 	case off && f.since != "":
-		return errors.New("--coverage=false and --since exclude each other: without coverage nothing is known of the code that runs; leave out one of them")
+		return errors.New("--since needs coverage, and --coverage=false turns it off; leave out one of them")
 	case off && plan.WatchesBlocks():
-		return fmt.Errorf("--coverage=false: the guide %s learns of blocks of programs alone; leave out one of them", search.GuideLine)
+		return fmt.Errorf("the guide %s needs coverage, and --coverage=false turns it off; leave out one of them", search.GuideLine)
 	case off:
 		return nil
 	}
@@ -191,11 +191,11 @@ func judgeCoverage(f *campaignFlags, since *changes, choice code.Choice, c *expl
 			status.Notices = append(status.Notices, "coverage: "+missing)
 		}
 	default:
-		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no share of blocks that could be %g %%: %s", f.threshold,
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: cannot compare with the threshold of %g %%: %s", f.threshold,
 			cmp.Or(missing, "no program is watched; the report has the reasons")))
 	}
 	if f.thresholdGiven && float64(covered)*100 < f.threshold*float64(total) {
-		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %s of %s%s ran, %.1f %%, and the threshold is %g %%",
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %s of %s%s ran, %.1f %%; the threshold is %g %%",
 			covered, plural.Count(total, "block"), whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
 	}
 }
@@ -217,11 +217,11 @@ func unwatched(choice code.Choice, c *explore.Code) string {
 	}
 	switch {
 	case len(idle) > 0 && len(c.State.Files) == 0:
-		return fmt.Sprintf("nothing was watched: no program or library that ran is called %s (coverage.binaries); %s", strings.Join(idle, " or "), ran)
+		return fmt.Sprintf("nothing was watched: no program or library that ran is named %s (coverage.binaries); %s", strings.Join(idle, " or "), ran)
 	case len(idle) > 0:
-		return fmt.Sprintf("no program or library that ran is called %s (coverage.binaries); %s", strings.Join(idle, " or "), ran)
+		return fmt.Sprintf("no program or library that ran is named %s (coverage.binaries); %s", strings.Join(idle, " or "), ran)
 	case len(c.State.Files) == 0:
-		return fmt.Sprintf("nothing was watched: no program that ran is one that is watched by default (coverage.binaries chooses others); %s", ran)
+		return fmt.Sprintf("nothing was watched: no program that ran is watched by default (choose others with coverage.binaries); %s", ran)
 	}
 	return ""
 }

@@ -25,12 +25,12 @@ func TestWhatIsNotWatchedIsSaid(t *testing.T) {
 		{nil, []*code.File{kv}, -1, "", "", 0, 0},
 		{nil, []*code.File{kv}, 25, "", "", 0, 0},
 		{nil, []*code.File{kv}, 26, "1 of the 4 blocks of /usr/bin/kv ran, 25.0 %", "", 0, 0},
-		{code.Choice{"vk"}, nil, -1, "", "nothing was watched: no program or library that ran is called vk (coverage.binaries); " +
+		{code.Choice{"vk"}, nil, -1, "", "nothing was watched: no program or library that ran is named vk (coverage.binaries); " +
 			"these ran: /bin/sh, /usr/bin/kv", 0, 0},
-		{code.Choice{"vk"}, nil, 0, "could be 0 %: nothing was watched: no program or library that ran is called vk", "", 0, 0},
-		{code.Choice{"kv", "libx.so", "!y"}, []*code.File{kv}, 0, "", "no program or library that ran is called libx.so (coverage.binaries)", 0, 0},
-		{code.Choice{"!kv"}, nil, -1, "", "nothing was watched: no program that ran is one that is watched by default", 0, 0},
-		{nil, []*code.File{off}, 0, "could be 0 %: no program is watched", "", 0, 0},
+		{code.Choice{"vk"}, nil, 0, "threshold of 0 %: nothing was watched: no program or library that ran is named vk", "", 0, 0},
+		{code.Choice{"kv", "libx.so", "!y"}, []*code.File{kv}, 0, "", "no program or library that ran is named libx.so (coverage.binaries)", 0, 0},
+		{code.Choice{"!kv"}, nil, -1, "", "nothing was watched: no program that ran is watched by default", 0, 0},
+		{nil, []*code.File{off}, 0, "threshold of 0 %: no program is watched", "", 0, 0},
 		{nil, []*code.File{off}, -1, "", "", 0, 0},
 		// Own code alone counts, where it is known.
 		{nil, []*code.File{kv}, 50, "", "", 2, 1},

@@ -36,16 +36,17 @@ func exploreVerb(a *console.App) *cobra.Command {
 	f := &campaignFlags{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
-		Short: "Run a world many times until a property is violated",
-		Long: `Runs a world many times, each time with another seed, until a property is violated; then shrinks that run.
-` + console.ExitCodes,
+		Short: "Run with many seeds until a property is violated, then shrink that run",
+		Long: "Run the system again and again, each time with another seed, until a property is violated. Then " +
+			"shrink that run to the few faults and operations that matter.\n\n" +
+			"No seed comes from the clock: the same command does the same thing each time.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return exploreProject(a, c, f, args, false) },
 	}
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(&f.Set, c)
 	addCampaign(f, c)
-	flags.AddSwitch(c, &f.async, "async-vm", "explore by the engine vm: the same as --engine vm")
+	flags.AddSwitch(c, &f.async, "async-vm", "the same as --engine vm")
 	return c
 }
 
@@ -85,7 +86,7 @@ type exploration struct {
 func exploreProject(a *console.App, c *cobra.Command, f *campaignFlags, args []string, plain bool) error {
 	if f.async {
 		if f.Engine != "" && f.Engine != vmEngine {
-			return fmt.Errorf("--async-vm asks for the engine %s, and --engine for %s; give one of them", vmEngine, f.Engine)
+			return fmt.Errorf("--async-vm means --engine %s, and you gave --engine %s; leave out one of them", vmEngine, f.Engine)
 		}
 		f.Engine = vmEngine
 	}
@@ -116,7 +117,7 @@ func exploreProject(a *console.App, c *cobra.Command, f *campaignFlags, args []s
 	}
 	defer func() { x.s.Close() }()
 	if p.Result.UsualFaults && !f.JSON {
-		a.Note("note: the configuration has no `faults`, so runs have those of mode %s; `faults: {enabled: false}` turns them off", flags.UsualFaults)
+		a.Note("note: no `faults` in the configuration: using mode %s; `faults: {enabled: false}` turns faults off", flags.UsualFaults)
 	}
 	x.show = console.NewProgress(a.Err, plain, f.JSON)
 	x.watch()
@@ -224,11 +225,23 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 		report.Story(x.Out, story)
 		fmt.Fprintln(x.Out)
 	case !x.f.noShrink && !x.text.Whole:
-		x.show.Note(fmt.Sprintf("FOUND  %s is violated. Its run is shrunk when the campaign ends; Ctrl-C keeps the best so far.", failure.Verdict.Property))
+		x.show.Note(fmt.Sprintf("FOUND  %s is violated (%s). Shrinking begins when the campaign ends; Ctrl-C keeps the best so far.",
+			failure.Verdict.Property, runOf(failure)))
 	case !x.f.noShrink:
-		x.show.Note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
+		x.show.Note(fmt.Sprintf("%s is violated (failure %s, %s); shrinking begins when the campaign ends: %s\n  replay now: %s",
 			failure.Property, failure.ID, failure.First(), failure.Headline, story.Replay))
 	}
+}
+
+// runOf names the run of a failure, without its seed.
+func runOf(f *explore.Failure) string {
+	if f.Baseline {
+		return "run without faults"
+	}
+	if f.Scout() {
+		return "run that looks for moments"
+	}
+	return fmt.Sprintf("run %d", f.Run)
 }
 
 // replayKept replays the committed failures, and searches near those that are stale.
@@ -280,7 +293,7 @@ func (x *exploration) shrinkFound() {
 	}
 	stored.ShrinkAll(ctx, x.App, x.p, x.s, x.found, b, x.show)
 	if n := unshrunk(x.found); n > 0 && x.ctx.Err() == nil && ctx.Err() != nil {
-		x.show.Note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", x.timeout, plural.Count(n, "failure")))
+		x.show.Note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` continues", x.timeout, plural.Count(n, "failure")))
 	}
 	x.show.End()
 	if x.f.JSON {
@@ -349,10 +362,10 @@ func checkOutput(p *project.Project, coverage bool) error {
 		return nil // the session looks at the state folder
 	}
 	if err := os.MkdirAll(p.OutputDir, 0o777); err != nil {
-		return p.Result.Mistake("output.dir", err.Error(), "name a folder that can be made and written")
+		return p.Result.Mistake("output.dir", err.Error(), "name a folder that you can create and write to")
 	}
 	if problem, _ := report.Unwritable(p.Output(summaryName)); problem != "" {
-		return p.Result.Mistake("output.dir", problem, "name a folder that can be written")
+		return p.Result.Mistake("output.dir", problem, "name a folder that you can write to")
 	}
 	return nil
 }

@@ -41,24 +41,24 @@ type campaignFlags struct {
 }
 
 func addCampaign(f *campaignFlags, c *cobra.Command) {
-	f.AddSeedFlag(c, "`seed` of the campaign; tape i follows from it and i (default: exploration.seed, or 1)")
-	c.Flags().Var(flags.Number(&f.seeds, 1, math.MaxUint64, "give the number of tapes to run, 1 or more"),
-		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
-	c.Flags().Var(program.Time(&f.timeout), "timeout", "stop after this `time`")
+	f.AddSeedFlag(c, "`seed` of the search: another seed tries other runs (default: exploration.seed, or 1)")
+	c.Flags().Var(flags.Number(&f.seeds, 1, math.MaxUint64, "give the number of seeds to try, 1 or more"),
+		"seeds", "how many seeds to try (default: simulation.seeds, or 1000)")
+	c.Flags().Var(program.Time(&f.timeout), "timeout", "stop after this `time`, such as 10m")
 	f.AddWorkers(c)
 	c.Flags().Var(flags.Strategy(&f.strategy), "strategy",
 		"search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
 	c.Flags().Var(flags.Number(&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"),
-		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
-	f.AddMode(c)
-	c.Flags().Var(flags.File(&f.corpus), "corpus", "coverage-guided: begin with the runs of the corpus in this `folder` (default: exploration.corpus, or none)")
-	flags.AddSwitch(c, &f.fullLength, "full-length", "swarm: give all runs their full length (default: exploration.length)")
-	flags.AddSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation")
-	c.Flags().Var(flags.File(&f.html), "html", "write an HTML page of the campaign to this `file`")
+		"max-depth", fmt.Sprintf("bfs and dfs: the most choices to change in a run (default: exploration.max_depth, or %d)", search.DefaultDepth))
+	f.AddMode(c, flags.UsualFaults)
+	c.Flags().Var(flags.File(&f.corpus), "corpus", "coverage-guided: begin with the corpus in this `folder` (default: exploration.corpus, or none)")
+	flags.AddSwitch(c, &f.fullLength, "full-length", "swarm: play all runs in full length (default: exploration.length)")
+	flags.AddSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation, and list each distinct failure")
+	c.Flags().Var(flags.File(&f.html), "html", "write the campaign as an HTML page to this `file`")
 	c.Flags().Var(flags.File(&f.junit), "junit", "write the verdicts as JUnit XML to this `file`")
 	c.Flags().Var(flags.File(&f.sarif), "sarif", "write the failures as SARIF 2.1.0 to this `file`")
 	addCoverage(f, c)
-	flags.AddSwitch(c, &f.FromBoot, "from-boot", "begin each run at its boot, and none at a snapshot")
+	flags.AddSwitch(c, &f.FromBoot, "from-boot", "start each run from boot, never from a snapshot")
 	f.AddSnapshotMemory(c)
 	flags.AddSwitch(c, &f.noShrink, "no-shrink", "do not shrink failures")
 	stored.AddShrinking(&f.Set, c)

@@ -34,22 +34,22 @@ func runVerb(a *console.App) *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",
-		Short: "Run a world once and check the properties",
-		Long: `Runs a world once, with one seed, and checks the properties.
-` + console.ExitCodes,
+		Short: "Run the system once and check its properties",
+		Long: "Run the system of a bloodhound.yaml once, with one seed, and check its properties. The same seed " +
+			"gives the same run.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return runProject(a, c, f, args) },
 	}
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(&f.Set, c)
 	f.AddOneTape(c)
-	f.AddMode(c)
+	f.AddMode(c, "none")
 	f.AddTracing(c)
 	stored.AddLogs(&f.Set, c)
-	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
-	flags.AddSwitch(c, &f.Reached, "reached", "print the features that the run reached, by which a search compares runs")
+	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, under the control of bloodhound vm")
+	flags.AddSwitch(c, &f.Reached, "reached", "also print the features that the run reached, by which a search compares runs")
 	c.Flags().Var(flags.Number(&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"),
-		"until", "stop after this `event`; the run is not judged then")
+		"until", "stop after the event of this `number`, without a verdict")
 	return c
 }
 

@@ -44,7 +44,7 @@ func changesSince(ctx context.Context, dir, revision string) (*changes, error) {
 	git := func(dir string, args ...string) (string, error) {
 		out, err := project.GitOutput(ctx, dir, args...)
 		if err != nil {
-			return "", fmt.Errorf("--since %s: git cannot list what has changed: %w; give a revision of the repository that %s lies in", revision, err, dir)
+			return "", fmt.Errorf("--since %s: git cannot list the changes: %w; give a revision of the repository that contains %s", revision, err, dir)
 		}
 		return out, nil
 	}
@@ -73,7 +73,7 @@ func changesSince(ctx context.Context, dir, revision string) (*changes, error) {
 // noEffect says why no block of a campaign has changed code; it is empty if some have.
 func (c *changes) noEffect(revision string, files []*code.File) string {
 	if len(c.files) == 0 {
-		return fmt.Sprintf("--since %s: nothing in %s has changed since then", revision, c.top)
+		return fmt.Sprintf("--since %s: nothing in %s has changed since", revision, c.top)
 	}
 	var reasons []string
 	for _, f := range files {
@@ -83,7 +83,7 @@ func (c *changes) noEffect(revision string, files []*code.File) string {
 		if f.Off != "" {
 			continue
 		}
-		reason := "none of its lines is in a file that has changed; was it built from them?"
+		reason := "no changed file is among its sources; was it built from them?"
 		if names, err := f.Names(); err != nil {
 			reason = err.Error()
 		} else if !namesLines(names, f.Total) {
@@ -94,7 +94,7 @@ func (c *changes) noEffect(revision string, files []*code.File) string {
 	if len(reasons) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("--since %s: no code that has changed is watched: %s", revision, strings.Join(reasons, "; "))
+	return fmt.Sprintf("--since %s: none of the changed code is watched: %s", revision, strings.Join(reasons, "; "))
 }
 
 // namesLines reports whether the source line of any block is known.

@@ -43,23 +43,24 @@ func sweepVerb(a *console.App) *cobra.Command {
 	f, own := &flags.Set{}, &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
-		Short: "Crash a node at each kind of moment of one run, and see what does not recover",
-		Long: `Makes one run without faults, then crashes a node, or cuts its power, at the moments of that run: after it created, synchronised, renamed,
-truncated or unlinked a file, started a program or answered a client, during a synchronisation, and a second time while it recovers.
-Moments form classes by call, file, program and phase; --per-class of each are tried. What does not recover is confirmed by a run from its
-boot and its replay, and by another clean restart.
-A sweep that was stopped goes on where it was, whatever stopped it.
-` + console.ExitCodes,
+		Short: "Crash a node at each kind of moment of one run, to see what does not recover",
+		Long: "Run the system once without faults. Then crash a node, or cut its power, at the moments of that run:" +
+			" after it created, synchronised, renamed, truncated or unlinked a file, started a program or " +
+			"answered a client; during a synchronisation; and once more while it recovers.\n\n" +
+			"Moments fall into classes by call, file, program and phase. sweep tries --per-class moments of each " +
+			"class. It confirms each failure to recover by a run from boot, by the replay of that run, and by " +
+			"another clean restart.\n\n" +
+			"The same command continues a sweep that was stopped.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return sweepProject(a, c, f, own, args) },
 	}
 	f.AddPlacesAndDocument(c)
 	f.AddOneSeed(c)
 	words := []string{string(fault.Crash), string(fault.PowerLoss)}
-	c.Flags().Var(flags.Word(&own.kind, words, "kinds"), "kind", "only this `kind` of fault: crash or power_loss (default: both)")
+	c.Flags().Var(flags.Word(&own.kind, words, "kinds"), "kind", "inject only this `kind` of fault: crash or power_loss (default: both)")
 	c.Flags().Var(flags.Number(&own.perClass, 1, 1<<20, "give the number of moments, 1 or more"),
 		"per-class", fmt.Sprintf("how many moments of each class to try (default: %d)", defaultPerClass))
-	c.Flags().Var(program.Time(&own.cpu), "cpu", "stop after this much CPU `time` of all runs")
+	c.Flags().Var(program.Time(&own.cpu), "cpu", "stop after this much CPU `time`, summed over all runs")
 	c.Flags().Var(program.Time(&own.time), "time", "stop after this `time`")
 	f.AddWorkers(c)
 	f.AddSnapshotMemory(c)
@@ -98,7 +99,7 @@ func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlag
 	for _, name := range []string{worksAgain, runAgain} {
 		var violated *sweeping.ErrViolated
 		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Of(name) {
-			show.Note("note: the property " + strconv.Quote(name) + " that sweep adds does not hold without faults, and is left out")
+			show.Note("note: left out the property " + strconv.Quote(name) + " of sweep, which does not hold even without faults")
 			left = append(left, name)
 			t, err = sweepOnce(a, c, f, own, p, s, show, left)
 		}
@@ -106,7 +107,7 @@ func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlag
 	show.End()
 	switch {
 	case errors.As(err, new(*sweeping.ErrViolated)):
-		return program.WithCode(check.ExitViolated, fmt.Errorf("%w; `bloodhound run%s` shows it, and a sweep needs a run that passes", err, p.Arguments))
+		return program.WithCode(check.ExitViolated, fmt.Errorf("%w; a sweep needs a run without faults that passes: see `bloodhound run%s`", err, p.Arguments))
 	case errors.As(err, new(*sweeping.ErrVaries)):
 		return program.WithCode(check.ExitNotReproducible, err)
 	case errors.As(err, new(*sweeping.ErrNothing)):
@@ -142,11 +143,11 @@ func sweptSpec(spec *world.Spec, left []string) *world.Spec {
 			own.Properties = append(own.Properties, world.Property{Name: name, Description: says, Kind: kind, TimeoutNs: againNs, Check: check})
 		}
 	}
-	add(runAgain, "every server runs in the end, and its healthcheck has succeeded since it started", world.Safety, world.Check{Type: world.RunningCheck})
+	add(runAgain, "at the end every server runs, and its healthcheck has succeeded since its start", world.Safety, world.Check{Type: world.RunningCheck})
 	tries := func(w world.Workload) bool { return w.Driver != "command" && w.Driver != "composer" }
 	judged := func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck }
 	if !slices.ContainsFunc(spec.Properties, judged) && slices.ContainsFunc(spec.Workloads, tries) {
-		add(worksAgain, "each kind of operation that clients have done succeeds again after the faults", world.Recovery,
+		add(worksAgain, "after the faults, each kind of operation succeeds again", world.Recovery,
 			world.Check{Type: world.RecoveryCheck, Keys: 10})
 	}
 	return &own
@@ -198,7 +199,7 @@ func sweepFile(p *project.Project, spec *world.Spec, seed uint64, kinds []world.
 // planned says what a sweep is about to do.
 func planned(t *sweeping.Totals) string {
 	if t.Recoveries > 0 {
-		return fmt.Sprintf("and %s in recoveries; about %s of CPU time for all", plural.Count(t.Recoveries, "moment"), cpuText(t.EstimateNs))
+		return fmt.Sprintf("and %s in recoveries; about %s of CPU time in all", plural.Count(t.Recoveries, "moment"), cpuText(t.EstimateNs))
 	}
 	b := &t.Baseline
 	text := fmt.Sprintf("the run without faults holds: %s in %s of virtual time, %s of CPU time\n", plural.Count(b.Events, "event"),
@@ -251,13 +252,13 @@ func judgeSweep(t *sweeping.Totals) (text string, code int) {
 	case len(t.Findings) > 0:
 		return fmt.Sprintf("NOT REPRODUCIBLE: %s did not replay; %s", plural.Count(len(t.Findings), "finding"), swept), check.ExitNotReproducible
 	case t.Stopped != "":
-		return fmt.Sprintf("UNKNOWN: %s, as %s; the same command goes on", swept, t.Stopped), check.ExitUnknown
+		return fmt.Sprintf("UNKNOWN: %s, because %s; the same command continues", swept, t.Stopped), check.ExitUnknown
 	case len(t.Lost) > 0:
 		return fmt.Sprintf("UNKNOWN: %s; %s lost", swept, plural.Count(len(t.Lost), "run")), check.ExitUnknown
 	case t.Missed == t.Swept:
 		return "UNKNOWN: no fault was delivered at any moment", check.ExitUnknown
 	}
-	return fmt.Sprintf("HOLDS: the world recovers from each; %s", swept), check.ExitHolds
+	return fmt.Sprintf("HOLDS: the system recovers at each moment; %s", swept), check.ExitHolds
 }
 
 // printSweep prints the result of a sweep for people.
@@ -285,7 +286,7 @@ func printSweep(a *console.App, p *project.Project, doc *SweepDocument) error {
 		fmt.Fprintf(a.Out, "  %s\n", strings.Join(standingOf(f, p.Arguments), "\n  "))
 	}
 	if t.Missed > 0 {
-		fmt.Fprintf(a.Out, "\nnote: %s not delivered: the node was down or the run over by then\n", plural.Count(t.Missed, "fault was"))
+		fmt.Fprintf(a.Out, "\nnote: %s not delivered, because the node was down or the run had ended\n", plural.Count(t.Missed, "fault was"))
 	}
 	for _, text := range t.Lost {
 		fmt.Fprintf(a.Out, "\nlost: %s\n", text)
@@ -301,9 +302,9 @@ func standingOf(f *sweeping.Finding, arguments string) []string {
 		return []string{"not confirmed: " + f.Why}
 	}
 	restart := map[sweeping.Restart]string{
-		sweeping.Stays:    "another clean restart does not mend it",
-		sweeping.Goes:     "less severe: another clean restart mends it",
-		sweeping.Untested: "no clean restart was possible before the workload ended",
+		sweeping.Stays:    "another clean restart does not help",
+		sweeping.Goes:     "less severe: another clean restart helps",
+		sweeping.Untested: "the workload ended before a clean restart was possible",
 	}[f.Restart]
-	return []string{"replays from its boot; " + restart, "bloodhound replay " + f.Name() + arguments}
+	return []string{"replays from boot; " + restart, "bloodhound replay " + f.Name() + arguments}
 }

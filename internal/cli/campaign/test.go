@@ -17,8 +17,8 @@ func testVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [FOLDER or FILE]",
 		Short: "Replay committed failures, then explore, with plain output for CI",
-		Long: `Replays the failures in the folder failures/ beside the configuration, and then explores, with plain output for CI.
-` + console.ExitCodes,
+		Long: "Replay the failures in the folder failures/ beside the configuration, then search for new ones as " +
+			"`bloodhound explore` does. Progress is printed as plain lines, for CI.",
 		Args: func(c *cobra.Command, args []string) error {
 			if actors {
 				return flags.NoneEmpty(args)
@@ -27,25 +27,25 @@ func testVerb(a *console.App) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if actors && (f.budget > 0 || f.comment != "") {
-				return errors.New("--budget and --comment are for worlds of programs; with --actor-mode, --timeout bounds the tests")
+				return errors.New("--budget and --comment do not apply to --actor-mode; bound its tests with --timeout")
 			}
 			if actors {
 				return runActors(a, c, f, args)
 			}
 			if f.switches {
-				return errors.New("--switches needs --actor-mode; in worlds of programs simulation.switches.blocks has threads switched in their own code")
+				return errors.New("--switches needs --actor-mode; for programs, use the key simulation.switches.blocks")
 			}
 			return exploreProject(a, c, f, args, true)
 		},
 	}
-	flags.AddSwitch(c, &actors, "actor-mode", "run the tests of Go packages (default: ./...) that have worlds inside one process")
-	flags.AddSwitch(c, &f.switches, "switches", "with --actor-mode: switch goroutines at operations of sync and sync/atomic, too")
+	flags.AddSwitch(c, &actors, "actor-mode", "run the tests of Go packages (default: ./...) with worlds inside one process")
+	flags.AddSwitch(c, &f.switches, "switches", "with --actor-mode: also switch goroutines at operations of sync and sync/atomic")
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(&f.Set, c)
 	addCampaign(f, c)
 	addBudget(f, c)
 	f.around = stored.DefaultAround
-	c.Flags().Var(flags.Number(&f.around, 0, math.MaxInt32, "give the number of tapes to run near a stale failure, or 0 for none"),
-		"around", "how many `tapes` to run near a committed failure that is stale")
+	c.Flags().Var(flags.Number(&f.around, 0, math.MaxInt32, "give the number of runs to try near a stale failure, or 0 for none"),
+		"around", "how many `runs` to try near a stale committed failure")
 	return c
 }

@@ -28,17 +28,18 @@ func verifyVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "verify [FOLDER or FILE]",
-		Short: "Make the same run several times and compare the traces",
-		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. It prints the first event that
-differs, from both runs. Every second run has other breakpoints in the programs' code, so that a program that reads its own code
-shows. Only repetition is judged: a run that violates properties gives exit code 0 if it repeats, and verify
-names the properties.`,
+		Short: "Run one seed several times and compare the runs event by event",
+		Long: "Run one seed several times, each in a process of its own, and compare the complete traces. If two " +
+			"runs differ, print the first event that differs.\n\n" +
+			"Every second run places other breakpoints in the programs' code, so a program that reads its own " +
+			"code shows up as a difference. verify judges repetition only. If the runs violate a property, it " +
+			"names the property.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return verifyProject(a, c, f, args) },
 	}
 	f.AddPlacesAndDocument(c)
 	f.AddOneTape(c)
-	f.AddRuns(c, defaultVerifyRuns, "how many runs to compare", "two runs or more are needed to compare them")
+	f.AddRuns(c, defaultVerifyRuns, "how many runs to compare", "give the number of runs to compare, 2 or more")
 	return c
 }
 
@@ -154,7 +155,7 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 			doc.Difference.Changes = filedigest.Meanwhile(began, files, reply.Outcome.Files)
 			if job.Contrast {
 				if doc.Difference.ReadsCode, err = project.ReadsCode(c.Context(), a, s, t, first, f.JSON); err != nil {
-					return fmt.Errorf("run 1 once more: %w", err)
+					return fmt.Errorf("the repetition of run 1: %w", err)
 				}
 			}
 		}
@@ -193,7 +194,7 @@ func (d *VerifyDocument) print(w io.Writer) {
 			return text
 		}
 		if x.Event > 0 {
-			fmt.Fprintf(w, "the first event that differs is number %d\n", x.Event)
+			fmt.Fprintf(w, "the first difference is event %d\n", x.Event)
 			for _, line := range x.Before {
 				fmt.Fprintf(w, "    both   %s\n", line)
 			}
@@ -203,19 +204,19 @@ func (d *VerifyDocument) print(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", x.Summary)
 		}
 		if x.Event == 0 {
-			fmt.Fprintln(w, "  the traces are equal event by event; the difference is in no field of an event")
+			fmt.Fprintln(w, "  the traces are equal event by event; no field of an event differs")
 		}
 		if len(x.Changes) > 0 {
-			fmt.Fprintln(w, "\nchanged meanwhile, which may be why")
+			fmt.Fprintln(w, "\nchanged during the runs, which may be the cause")
 			stored.PrintChanges(w, x.Changes)
 		}
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintln(w, d.Judgement)
 	if len(d.Violated) > 0 {
-		fmt.Fprintf(w, "  (the run violates %s; verify judges repetition only, `bloodhound run` judges the properties)\n", strings.Join(d.Violated, ", "))
+		fmt.Fprintf(w, "  (the run violates %s; verify judges only repetition, see `bloodhound run`)\n", strings.Join(d.Violated, ", "))
 	}
 	if len(d.Unknown) > 0 {
-		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges repetition only)\n", strings.Join(d.Unknown, "; "))
+		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges only repetition)\n", strings.Join(d.Unknown, "; "))
 	}
 }

@@ -20,16 +20,16 @@ import (
 func vmVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "vm",
-		Short: "Look at a virtual machine that runs in real time, pause it, and inject faults by hand",
-		Long: `Gives orders to a world that ` + "`bloodhound run --engine vm --async-vm`" + ` runs in real time. Such a run happens once: nothing of it repeats.
-`,
+		Short: "Control a virtual machine that runs in real time: pause it, inject faults",
+		Long: "Control a system that `bloodhound run --engine vm --async-vm` runs in real time. Such a run happens " +
+			"once and cannot be replayed.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(
-		vmOrder(a, "status", "Print phase, nodes and faults of the world", vm.AskStatus),
-		vmOrder(a, "pause", "Have the world stand still", vm.Pause),
-		vmOrder(a, "resume", "Have the world go on", vm.Resume),
+		vmOrder(a, "status", "Print the phase, the nodes and the faults of the running system", vm.AskStatus),
+		vmOrder(a, "pause", "Pause the running system", vm.Pause),
+		vmOrder(a, "resume", "Resume the paused system", vm.Resume),
 		vmFaultVerb(a))
 	return c
 }
@@ -41,13 +41,13 @@ type vmFlags struct {
 }
 
 func (f *vmFlags) flags(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "project", ".", "the `folder` of the project whose world runs")
-	flags.AddSwitch(c, &f.json, "json", "print one JSON document")
+	c.Flags().StringVar(&f.dir, "project", ".", "`folder` of the running project")
+	flags.AddSwitch(c, &f.json, "json", "print one JSON document and nothing else")
 }
 
 func vmOrder(a *console.App, name, short, order string) *cobra.Command {
 	f := &vmFlags{}
-	c := &cobra.Command{Use: name, Short: short, Long: short + ".\n", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return sendOrder(a, f, vm.Request{Do: order}) }}
 	f.flags(c)
 	return c
@@ -56,7 +56,7 @@ func vmOrder(a *console.App, name, short, order string) *cobra.Command {
 func vmFaultVerb(a *console.App) *cobra.Command {
 	f := &vmFlags{}
 	c := &cobra.Command{Use: "fault RULE", Short: "Inject a fault now",
-		Long: `Injects a fault now. The rule is that of faults.rules without a moment, such as
+		Long: `Inject a fault now. Write the rule as in faults.rules, without a moment:
 
   bloodhound vm fault crash on n1 for 2s
   bloodhound vm fault partition on n1-n2 one way for 500ms
@@ -95,7 +95,7 @@ func sendOrder(a *console.App, f *vmFlags, r vm.Request) error {
 // runInRealTime has the worlds of this project run in real time, and take orders.
 func runInRealTime(p *project.Project) error {
 	if p.Spec.Engine != world.VM {
-		return errors.New("--async-vm runs a world of the engine vm in real time; add --engine vm")
+		return errors.New("--async-vm needs the engine vm; add --engine vm")
 	}
 	return os.Setenv(vm.AsyncVariable, filepath.Join(p.State, vm.SocketName))
 }

@@ -18,5 +18,5 @@ func OpenPage(path string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no browser is known here: set the variable BROWSER to one, or open %s yourself", path)
+	return fmt.Errorf("found no browser: open %s yourself, or set the variable BROWSER", path)
 }

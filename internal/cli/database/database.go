@@ -35,7 +35,7 @@ func WithStore(ctx context.Context, a *console.App, url string, opens func(strin
 	case err == nil || errors.As(err, &own):
 		return err
 	case ctx.Err() != nil:
-		return program.WithCode(check.ExitUnknown, errors.New("interrupted; the same command goes on from there"))
+		return program.WithCode(check.ExitUnknown, errors.New("interrupted; the same command continues"))
 	}
 	return console.Failed(err)
 }
@@ -44,7 +44,7 @@ func WithStore(ctx context.Context, a *console.App, url string, opens func(strin
 func NoteDamages(a *console.App, s store.Store) []store.Damage {
 	list := store.Damages(s)
 	for _, d := range list {
-		a.Note("%s is damaged: %s: %s; see bloodhound db fsck", s, d.What, d.Damage)
+		a.Note("%s is damaged: %s: %s; `bloodhound db fsck` lists all damage", s, d.What, d.Damage)
 	}
 	return list
 }
@@ -57,7 +57,7 @@ const storeVariable = "BLOODHOUND_STORE"
 
 // AddStoreFlag is of the verbs that use a store; beside says where the default one lies.
 func AddStoreFlag(c *cobra.Command, url *string, beside string) {
-	c.Flags().StringVar(url, "store", "", "the store: a `URL` or a folder (default: that of "+storeVariable+", or .bloodhound/store"+beside+")")
+	c.Flags().StringVar(url, "store", "", "the store, a `URL` or a folder (default: "+storeVariable+", or .bloodhound/store"+beside+")")
 }
 
 // StoreURL is the store that a flag names, or else the environment.

@@ -38,15 +38,16 @@ func debugVerb(a *console.App) *cobra.Command {
 	o := &debugOptions{listen: defaultListen}
 	c := &cobra.Command{
 		Use:   "debug ID [FOLDER or FILE] | debug FOLDER or FILE",
-		Short: "Debug a run forward and backward, with gdb or on a prompt",
-		Long: `Makes the run of a failure, or of a seed of a project, and stops in it: at the violation, or where servers are up and the
-workload begins. gdb connects with "target remote 127.0.0.1:1234" and goes forward and backward in the run (reverse-continue, reverse-step, ...);
-virtual time stands still meanwhile. The prompt goes to points of the run and shows nodes, processes, sockets and logs; help lists its
-commands, which gdb has as monitor COMMAND.
-Exit code 4: the run did not end as the original one.`,
+		Short: "Debug a run forward and backward, with gdb or at a prompt",
+		Long: "Replay a failure, or run a seed of a project, and stop at the violation, or where the servers are up" +
+			" and the workload begins.\n\n" +
+			"gdb connects with \"target remote 127.0.0.1:1234\" and moves forward and backward (reverse-continue," +
+			" reverse-step). Virtual time stands still while you look.\n\n" +
+			"The prompt moves to any point of the run and shows nodes, processes, sockets and logs. `help` lists " +
+			"its commands. In gdb, write `monitor COMMAND`.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 2 {
-				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %s",
+				return fmt.Errorf("usage: bloodhound debug ID [FOLDER or FILE], or bloodhound debug [FOLDER or FILE] --seed N, not %s",
 					plural.Count(len(args), "argument"))
 			}
 			return flags.NoneEmpty(args)
@@ -56,19 +57,19 @@ Exit code 4: the run did not end as the original one.`,
 	f.AddPlaces(c)
 	f.AddOneTape(c)
 	stored.AddOriginal(f, c)
-	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
+	c.Flags().StringVar(&o.listen, "listen", o.listen, "listen for gdb at this `address`; without a host, only on this machine")
 	c.Flags().Var(flags.Number(&o.gdbPort, 1, math.MaxUint16, "give a port, from 1 to 65535"), "gdb-port", "the same as --listen 127.0.0.1:`port`")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
-	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
-	flags.AddSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
-	flags.AddSwitch(c, &o.launch, "launch-json", "print a launch.json by which VS Code debugs --process backward, and end")
+	c.Flags().StringVar(&o.process, "process", "", "show debuggers only this `process`: NODE/PID, or the first one of NODE")
+	flags.AddSwitch(c, &o.delve, "delve", "print how to debug the Go program of --process backward with delve, and end")
+	flags.AddSwitch(c, &o.launch, "launch-json", "print a launch.json for debugging --process backward in VS Code, and end")
 	flags.AddSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
-	flags.AddSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
+	flags.AddSwitch(c, &o.drivers, "drivers", "also show debuggers the processes of workloads")
 	c.Flags().Var(flags.Number(&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"), "snapshots",
-		"how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
+		"how many snapshots to keep along the run: more make going back faster and need more memory (default: exploration.snapshots.max, or 24)")
 	c.Flags().Var(flags.Size(&f.SnapshotMemory), "snapshot-memory",
-		"maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
+		"memory for the snapshots, a `size` such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c
 }
 
@@ -115,7 +116,7 @@ type debugged struct {
 func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, args []string) error {
 	if o.gdbPort > 0 {
 		if c.Flags().Changed("listen") {
-			return fmt.Errorf("--listen and --gdb-port both say where gdb finds the world; give one of them")
+			return fmt.Errorf("--listen and --gdb-port mean the same; leave out one of them")
 		}
 		o.listen = fmt.Sprintf("127.0.0.1:%d", o.gdbPort)
 	}
@@ -182,7 +183,7 @@ func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, a
 			return console.Failed(err)
 		}
 	}
-	a.Note("in gdb: target remote %s, and set schedule-multiple on for several processes", listener.Addr())
+	a.Note("in gdb: target remote %s; for several processes, also set schedule-multiple on", listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- session.Serve(listener) }()
 	typed := make(chan struct{})
@@ -213,7 +214,7 @@ func debuggedRun(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 	if !ofSeed {
 		for _, name := range []string{"seed", "boot-seed", "tape"} {
 			if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
-				return nil, fmt.Errorf("--%s is of a run of a project, and %s is a failure, which has its own tape", name, args[0])
+				return nil, fmt.Errorf("--%s does not apply to the failure %s, which has its own seed; leave it out", name, args[0])
 			}
 		}
 		p, full, err := stored.LoadFailure(a, c, f, args)

@@ -29,7 +29,7 @@ const defaultVMSnapshots = 4
 func debugVM(a *console.App, c *cobra.Command, s *project.Session, d *debugged, o *debugOptions, address string) error {
 	for _, name := range []string{"process", "delve", "launch-json", "rr", "drivers", "snapshot-memory"} {
 		if c.Flags().Changed(name) {
-			return fmt.Errorf("--%s is of the native engine: with the engine vm, gdb debugs the whole virtual machine by QEMU's own server", name)
+			return fmt.Errorf("--%s needs the engine native; with the engine vm, gdb debugs the whole virtual machine through QEMU's own server", name)
 		}
 	}
 	ctx := c.Context()
@@ -85,13 +85,13 @@ func debugVM(a *console.App, c *cobra.Command, s *project.Session, d *debugged, 
 	if err := replay.Listen(address); err != nil {
 		return console.Failed(err)
 	}
-	a.Note("in gdb: target remote %s, behind file PROGRAM: gdb -ex 'target remote %[1]s' PROGRAM", address)
+	a.Note("in gdb, after file PROGRAM: target remote %s; or start gdb -ex 'target remote %[1]s' PROGRAM", address)
 	select {
 	case <-ctx.Done():
 	case err := <-replay.Diverged():
 		return diverged(a, err)
 	case <-replay.Ended():
-		a.Note("QEMU has ended: gdb has ended it, or went beyond the end of the record")
+		a.Note("QEMU has ended: gdb ended it, or went past the end of the recording")
 	}
 	return nil
 }

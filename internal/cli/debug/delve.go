@@ -57,7 +57,7 @@ func RR(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Wr
 		err = os.Chdir(t.Dir)
 	}
 	if folder == "" || err != nil {
-		fmt.Fprintf(errs, "rr: this is bloodhound, for delve; it replays a folder that `bloodhound debug ID --delve` has made: %v\n", err)
+		fmt.Fprintf(errs, "rr: this is bloodhound, for delve; it replays a folder of `bloodhound debug ID --delve`: %v\n", err)
 		return check.ExitUsage
 	}
 	return main(append([]string{"debug"}, t.Args...), out, errs)
@@ -66,7 +66,7 @@ func RR(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Wr
 // prepareDelve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
 func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o *debugOptions, args []string) error {
 	if d.only == nil {
-		return fmt.Errorf("one process is debugged: name it by --process NODE, or NODE/PID; there are the nodes %s",
+		return fmt.Errorf("name the process to debug with --process NODE or NODE/PID; nodes are %s",
 			strings.Join(stored.NodeNames(d.spec), ", "))
 	}
 	var given []string
@@ -129,12 +129,12 @@ func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o
 		}
 		a.Note("for C, C++ and Rust, VS Code connects to: bloodhound debug %s --listen %s", strings.Join(run, " "), address)
 	} else {
-		fmt.Fprintf(a.Out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n",
+		fmt.Fprintf(a.Out, "to debug process %s forward and backward with delve:\n  PATH=%s:$PATH dlv replay %s\n",
 			o.process, flags.ShellQuote(bin), flags.ShellQuote(trace))
 	}
 	if paranoid, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil {
 		if n, _ := strconv.Atoi(strings.TrimSpace(string(paranoid))); n > 1 {
-			a.Note("delve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); "+
+			a.Note("delve does not start while kernel.perf_event_paranoid is above 1, because rr needs it (Bloodhound does not); "+
 				"it is %d here: sudo sysctl kernel.perf_event_paranoid=1", n)
 		}
 	}
@@ -161,7 +161,7 @@ func launch(errs io.Writer, s *debug.Session, address, scratch string) error {
 	}
 	quote := func(text string) string { return "'" + text + "'" }
 	if strings.Contains(program, "'") {
-		return fmt.Errorf("delve cannot be given the path %s, which has a quote in it", program)
+		return fmt.Errorf("delve cannot read the path %s, which contains a quote", program)
 	}
 	fmt.Fprintf(errs, "Launch debugger with\n  'gdb' '-l' '10000' '-ex' 'set sysroot /' '-ex' 'target extended-remote %s' %s\n", address, quote(program))
 	return nil

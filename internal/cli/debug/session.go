@@ -101,13 +101,13 @@ func debugSession(ctx context.Context, a *console.App, s *project.Session, d *de
 	session.Ended = func(w debug.World) string {
 		now := w.Outcome().Hash
 		if n := session.Branch(); n > 0 {
-			return fmt.Sprintf("the end of branch %d: trace hash %s (that of the recorded run is %s); %s", n, now, hash, verdictsAtEnd(w, &spec))
+			return fmt.Sprintf("end of branch %d: trace hash %s (recorded run: %s); %s", n, now, hash, verdictsAtEnd(w, &spec))
 		}
 		if now != hash {
 			a.Code = check.ExitNotReproducible
-			return fmt.Sprintf("the end of the run: NOT the original one: the trace hash is %s and was %s", now, hash)
+			return fmt.Sprintf("end of the run, which is NOT the original one: the trace hash is %s and was %s", now, hash)
 		}
-		return "the end of the run: trace hash " + hash + ", that of the original run"
+		return "end of the run: trace hash " + hash + ", as in the original run"
 	}
 	a.Note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(original.Events, "event"), report.Seconds(original.VirtualNs), hash)
 	if at != "" {
@@ -165,7 +165,7 @@ func views(spec *world.Spec) []debug.View {
 			}
 			return view.WriteNodes(out, list)
 		}),
-		show("ps", "", "processes and threads, and what they wait in", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
+		show("ps", "", "processes and threads, and the calls they wait in", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
 			list, err := view.Processes(w)
 			if err != nil {
 				return err
@@ -191,7 +191,7 @@ func views(spec *world.Spec) []debug.View {
 			}
 			return view.WriteOpenFiles(out, list)
 		}),
-		show("files", "[NODE:PATH]", "the files that programs have changed, or those in a folder", 0, 1,
+		show("files", "[NODE:PATH]", "the files that programs have changed, or the files of a folder", 0, 1,
 			func(out io.Writer, w debug.World, args []string) error {
 				if len(args) == 0 {
 					list, err := view.Changes(w)
@@ -247,7 +247,7 @@ func views(spec *world.Spec) []debug.View {
 func (o *debugOptions) listener(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, console.Failed(fmt.Errorf("--listen %s: %w; name another port, such as --listen 127.0.0.1:0 for any that is free", o.listen, err))
+		return nil, console.Failed(fmt.Errorf("--listen %s: %w; choose another port, such as --listen 127.0.0.1:0 for any free one", o.listen, err))
 	}
 	return l, nil
 }

@@ -28,12 +28,13 @@ func bisectVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bisect ID [FOLDER or FILE]",
 		Short: "Find the commit that introduced a failure, or fixed it",
-		Long: `Makes the run of a failure on commits between one that has it and one that does not, and halves the distance each time. Commits are
-checked out beside the project, which stays as it is, and built as the configuration says. If --good comes before --bad, the result is
-the commit that introduced the failure, else the one that fixed it. A commit that cannot be built, or where nothing follows from the
-tape, is left out.
-Exit code 0: one commit is the answer; 5: several are, as those between them say nothing.
-With --store, a worker of the store does it, and the dashboard shows the answer: ID is that of a failure there.`,
+		Long: "Replay a failure on commits between one that has it and one that does not, halving the distance each" +
+			" time. If --good comes before --bad, the result is the commit that introduced the failure, otherwise" +
+			" the commit that fixed it.\n\n" +
+			"Commits are checked out beside the project, which stays as it is, and built as the configuration " +
+			"says. bisect skips a commit that cannot be built, or whose run shows nothing about the failure.\n\n" +
+			"With --store, a worker of the store does the work and the dashboard shows the answer. ID is then a " +
+			"failure of that store.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error {
 			if url == "" {
@@ -46,7 +47,7 @@ With --store, a worker of the store does it, and the dashboard shows the answer:
 	f.AddWorkers(c)
 	c.Flags().StringVar(&good, "good", "", "a `revision` without the failure")
 	c.Flags().StringVar(&bad, "bad", "", "a `revision` with the failure (default: HEAD)")
-	c.Flags().StringVar(&url, "store", "", "ask the workers of this store, which is a `URL` or a folder")
+	c.Flags().StringVar(&url, "store", "", "ask the workers of this store, a `URL` or a folder")
 	c.MarkFlagRequired("good")
 	return c
 }
@@ -70,7 +71,7 @@ func bisectFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string
 	}
 	if p.Spec == nil {
 		os.RemoveAll(p.State)
-		return fmt.Errorf("name the project after the failure: bloodhound bisect %s FOLDER --good REV", flags.ShellQuote(args[0]))
+		return fmt.Errorf("name the project's folder: bloodhound bisect %s FOLDER --good REV", flags.ShellQuote(args[0]))
 	}
 	b, err := stored.NewBisector(ctx, a, f, p, failure, console.NewProgress(a.Err, false, f.JSON))
 	if err != nil {
@@ -92,7 +93,7 @@ func bisectFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string
 		fmt.Fprintf(a.Out, "failure %s was %s by\n  %s %s\n", failure.ID, doc.What, doc.Commits[0].ID, doc.Commits[0].Subject)
 		return nil
 	}
-	fmt.Fprintf(a.Out, "failure %s was %s by one of\n", failure.ID, doc.What)
+	fmt.Fprintf(a.Out, "failure %s was %s by one of these commits:\n", failure.ID, doc.What)
 	for _, x := range doc.Commits {
 		fmt.Fprintf(a.Out, "  %s %s\n", x.ID, x.Subject)
 	}
@@ -129,16 +130,16 @@ func requestBisect(ctx context.Context, a *console.App, url, id string, args []s
 			}
 			id := project.CommitOf(ctx, dir, *rev)
 			if id == "" {
-				return database.AsMistake(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the "+
-					"failure, or fetch the commit by git", *rev, dir))
+				return database.AsMistake(fmt.Errorf("%s is not a commit of the repository of %s; name the project's folder after the "+
+					"failure, or fetch the commit with git", *rev, dir))
 			}
 			*rev = id
 		}
 		if err := s.Add(ctx, r.Entry()); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.Out, "a worker of %s that has the repository looks for the commit of failure %s of %s; the failure's page "+
-			"of the dashboard shows what it finds\n", s, f.ID, test.Name)
+		fmt.Fprintf(a.Out, "a worker of %s that has the repository now searches for the commit of failure %s of %s; the failure's page "+
+			"on the dashboard will show the answer\n", s, f.ID, test.Name)
 		return nil
 	})
 }

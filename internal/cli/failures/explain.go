@@ -32,18 +32,19 @@ func explainVerb(a *console.App) *cobra.Command {
 	var url string
 	c := &cobra.Command{
 		Use:   "explain ID [FOLDER or FILE]",
-		Short: "Find the moment from which on a failure was likely",
-		Long: `Makes the run of a failure again and again, each time with fresh chance behind another moment of it, and prints how likely the failure
-was from each moment on, with 95 % confidence intervals. Where that jumps, a decision was made that the run did not recover from: the
-moment of no return. explain names that decision, and the nearest run without it, which holds. The failure's file and its report page
-keep the explanation, and so does the store that has the failure: the project's own one, or that of --store, whose dashboard shows it then.
-ID may be that of a failure in the store, too.
-Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: the run does not repeat.`,
+		Short: "Find the moment that made a failure likely",
+		Long: "Replay a failure many times, re-randomising everything after a different moment each time, and print" +
+			" how likely the failure was from each moment on, with 95 % confidence intervals. Where that " +
+			"probability jumps, the run made a decision that it did not recover from: the moment of no return. " +
+			"explain names this decision, and the nearest run without it, which holds.\n\n" +
+			"The explanation is kept in the failure's file, on its report page, and in the store that has the " +
+			"failure: the project's own store, or the one of --store, whose dashboard shows it. ID may also be a " +
+			"failure of that store.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return explainFailure(a, c, f, url, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().Var(flags.Number(&f.runs, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"), "runs",
+	c.Flags().Var(flags.Number(&f.runs, 1, math.MaxInt32, "give the number of runs, 1 or more"), "runs",
 		fmt.Sprintf("maximum number of runs (default: %d)", stored.DefaultExplainRuns))
 	c.Flags().Var(program.Time(&f.time), "time", fmt.Sprintf("maximum time (default: %s)", stored.DefaultExplainTime))
 	f.AddWorkers(c)

@@ -29,9 +29,8 @@ func listVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FOLDER]",
 		Short: "List the failures and the tests of a folder",
-		Long: `Lists the failures that are stored in a folder and those that are committed beside its configuration, the newest first, and
-the configurations of the folder, each of which is a test. Nothing runs.
-Exit code 0, also where there is none; 2: the folder or a file in it cannot be read.`,
+		Long: "List the stored and the committed failures of a folder, the newest first, and its configurations, " +
+			"each of which is a test. Nothing runs.",
 		Args: flags.OneArgument,
 		RunE: func(_ *cobra.Command, args []string) error { return listFailures(a, f, append(args, ".")[0]) },
 	}
@@ -79,7 +78,7 @@ type listedTest struct {
 
 func listFailures(a *console.App, f *flags.Set, dir string) error {
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no folder or file %s; give the folder of a project", dir)
+		return fmt.Errorf("no folder or file %s; give the folder of a project", dir)
 	} else if err != nil {
 		return err
 	} else if !info.IsDir() {
@@ -177,7 +176,7 @@ func describesWorld(text string) bool {
 // printList prints failures and tests as a table.
 func printList(a *console.App, doc *ListDocument, arguments string) {
 	if len(doc.Failures) == 0 {
-		fmt.Fprintf(a.Out, "no failures are stored; find some with `bloodhound explore%s`\n", arguments)
+		fmt.Fprintf(a.Out, "no failures yet; search with `bloodhound explore%s`\n", arguments)
 	} else {
 		fmt.Fprintln(a.Out, "failures")
 	}
@@ -199,7 +198,7 @@ func printList(a *console.App, doc *ListDocument, arguments string) {
 		fmt.Fprintf(a.Out, "  %-30s  %s\n", t.Config, plural.Count(t.Failures, "failure"))
 	}
 	if len(doc.Failures) > 0 && doc.Failures[0].State != brokenState {
-		fmt.Fprintf(a.Out, "\n`bloodhound replay %s%s` replays the newest\n", doc.Failures[0].ID, arguments)
+		fmt.Fprintf(a.Out, "\nReplay the newest: bloodhound replay %s%s\n", doc.Failures[0].ID, arguments)
 	}
 }
 

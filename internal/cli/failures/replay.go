@@ -29,20 +29,17 @@ func replayVerb(a *console.App) *cobra.Command {
 	var code string
 	c := &cobra.Command{
 		Use:   "replay ID [FOLDER or FILE]",
-		Short: "Replay the run of a failure",
-		Long: `Makes the run of a failure again and compares its trace hash and verdict with the stored ones. ID is the id of a failure, a
-unique prefix of one, or the path of a failure file. If the run differs, replay lists what else has changed. Files of the project that are
-newer than the failure are hidden from its run, and named, unless a file that the run read has changed.
-Exit code 1: a violation, by the same run or by a changed run that was made twice; 4: the run does not repeat; 5: the run has
-changed and shows no violation any more, or it is judged differently.
-
-With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core the run stops once on its way and shows what there is, with
---logs those until then. It goes on to its end, which looking does not change. Exit code 0: it is the stored run; 4 or 5: it is
-another one, for no known reason or because something has changed, which is listed on standard error.
-
-replay --all [FOLDER or FILE] makes the runs of all stored failures on the code as it is now, or on that in the folder of --code: a
-patch, say. Where a tape makes another run without the violation, 20 runs near it are made, too. Exit code 0: all are clean; 1: one is
-reproduced.`,
+		Short: "Replay a failure, or look at any moment of its run",
+		Long: "Replay a failure and compare the run with the stored one. ID is the id of a failure, a unique prefix" +
+			" of it, or the path of a failure file. If the run differs, replay lists what has changed. It hides " +
+			"and names the project's files that are newer than the failure, unless a file that the run read has " +
+			"changed.\n\n" +
+			"With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core, the run stops once and " +
+			"shows what is there. --logs then prints the lines written before that point. Looking does not change" +
+			" the run, which continues to its end.\n\n" +
+			"With --all, replay every stored failure with the current programs, or with those in the folder of " +
+			"--code, such as a checkout with a patch. If the run of a failure has changed and shows no violation," +
+			" 20 runs near it are tried.",
 		Args: func(c *cobra.Command, args []string) error {
 			if all {
 				return flags.OneArgument(c, args)
@@ -54,18 +51,18 @@ reproduced.`,
 			case all:
 				return replayAll(a, c, f, args, code)
 			case code != "":
-				return errors.New("--code is of --all: bloodhound replay --all [FOLDER or FILE] --code FOLDER")
+				return errors.New("--code needs --all: bloodhound replay --all [FOLDER or FILE] --code FOLDER")
 			}
 			return replayFailure(a, c, f, l, args)
 		},
 	}
-	flags.AddSwitch(c, &all, "all", "make the runs of all failures of the project, and of its failures folder, and print what the code does in them now")
-	c.Flags().Var(flags.File(&code), "code", "--all: run the programs of the project in this `folder`, a checkout with a change say")
+	flags.AddSwitch(c, &all, "all", "replay all failures of the project, stored and committed, with the current programs")
+	c.Flags().Var(flags.File(&code), "code", "--all: use the programs of the project in this `folder`, such as a checkout with a patch")
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(f, c)
 	f.AddTracing(c)
 	stored.AddLogs(f, c)
-	f.AddRuns(c, 1, "how many runs to make", "give the number of runs, 1 or more")
+	f.AddRuns(c, 1, "how many times to run", "give the number of runs, 1 or more")
 	stored.AddOriginal(f, c)
 	stored.AddUpdate(f, c)
 	l.Add(c)
@@ -176,7 +173,7 @@ func replays(ctx context.Context, a *console.App, s *project.Session, job *explo
 		}
 		if ctx.Err() != nil {
 			return nil, status, program.WithCode(check.ExitUnknown,
-				errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it"))
+				errors.New("interrupted before the end of the replay; the failure is stored, and the same command replays it"))
 		}
 		if !f.JSON && f.Runs > 1 {
 			fmt.Fprintf(a.Out, "replay %d of %d: trace hash %s\n", run, f.Runs, reply.Summary.Hash)
@@ -193,7 +190,7 @@ func replays(ctx context.Context, a *console.App, s *project.Session, job *explo
 		}
 		if d := stored.DiffRuns(began, first, reply); d != "" {
 			status.Unrepeatable = true
-			first.Summary.Repeat = record.Repeat{Reason: fmt.Sprintf("replay %d differs from the first: %s", run, d)}
+			first.Summary.Repeat = record.Repeat{Reason: fmt.Sprintf("replay %d differs from replay 1: %s", run, d)}
 			break
 		}
 	}
@@ -252,34 +249,35 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 	case same && there:
 		return "replayed: the same trace hash and the same violation", check.ExitViolated
 	case same:
-		return fmt.Sprintf("UNKNOWN: the run is the same, but %s is judged differently now: the check or its property has changed",
+		return fmt.Sprintf("UNKNOWN: the run is the same, but %s is judged differently now, because the check or its property has changed",
 			f.Verdict.Property), check.ExitUnknown
 	case status.Unrepeatable:
 		return report.Judgement(status, 1), check.ExitNotReproducible
 	case status.Once && there:
-		return "VIOLATED again, observed in another run: those of this engine happen once", check.ExitViolated
+		return "VIOLATED again, in another run: runs of this engine happen only once", check.ExitViolated
 	case status.Once && !status.Violated:
-		return "UNKNOWN: the violation was not observed again: runs of this engine happen once, and each has its own chance to " +
-			"show it; `--engine native` runs the tape", check.ExitUnknown
+		return "UNKNOWN: the violation did not show again. Runs of this engine happen only once, and each may or may not " +
+			"show it; `--engine native` repeats", check.ExitUnknown
 	case there && onlyDriver:
-		return "VIOLATED again, in another run, because the driver program is another one: " + driverRemedy(f), check.ExitViolated
+		return "VIOLATED again, in another run, because the driver program differs: " + driverRemedy(f), check.ExitViolated
 	case there:
-		return fmt.Sprintf("VIOLATED again, in a run that has changed: other commands work on it as it is now, and `bloodhound replay %s --update` stores it "+
-			"(its trace hash was %s and is %s)", f.ID, f.Hash, r.Summary.Hash), check.ExitViolated
+		return fmt.Sprintf("VIOLATED again, in a changed run: other commands use the run as it is now, and `bloodhound replay %s --update` stores it "+
+			"(trace hash %s before, %s now)", f.ID, f.Hash, r.Summary.Hash), check.ExitViolated
 	case onlyDriver:
-		return "UNKNOWN: the driver program, which runs inside the world, is another one, which changes the run: " + driverRemedy(f),
+		return "UNKNOWN: the driver program, which runs inside the world, differs and changes the run: " + driverRemedy(f),
 			check.ExitUnknown
 	case status.Violated:
-		return "VIOLATED in another way than was stored, in a run that has changed", check.ExitViolated
+		return "VIOLATED in another way than stored, in a changed run", check.ExitViolated
 	case len(changes) == 0:
-		return fmt.Sprintf("NOT REPRODUCIBLE: nothing is known to have changed, but the trace hash was %s and is %s; `bloodhound "+
-			"verify` tells whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
+		return fmt.Sprintf("NOT REPRODUCIBLE: no change was found, but the trace hash was %s and is now %s; `bloodhound "+
+			"verify` shows whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
 	}
-	return "UNKNOWN: stale: the run has changed and does not show the violation; search around it with `bloodhound explore`", check.ExitUnknown
+	return "UNKNOWN: stale: the run has changed and no longer shows the violation, so the replay cannot tell; " +
+		"search again with `bloodhound explore`", check.ExitUnknown
 }
 
 // driverRemedy says how to replay a failure with the driver program of its own run.
 func driverRemedy(f *report.Failure) string {
-	return fmt.Sprintf("replay it with the bloodhound that recorded it (%s), or name its driver program (sha256:%.12s) by %s=FILE "+
+	return fmt.Sprintf("replay with the bloodhound that recorded it (%s), or name its driver program (sha256:%.12s) with %s=FILE "+
 		"(`bloodhound docs platforms`)", f.Bloodhound, f.Driver, driverfile.Variable)
 }

@@ -30,14 +30,14 @@ func reportVerb(a *console.App) *cobra.Command {
 	f := &reportFlags{}
 	c := &cobra.Command{
 		Use:   "report ID [FOLDER or FILE]",
-		Short: "Write a failure as a self-contained HTML page",
-		Long: `Makes the run of a failure again and writes a self-contained HTML page: the property and its violation, a space-time diagram,
-the operations, the logs of all nodes, the faults and the tape. ID is the id of a failure, a unique prefix of one, or the path
-of a failure file. The page is .bloodhound/reports/ID-RUN.html unless --html names another file; its path is printed.
-Exit code 0: the page was written; 5: the run does not show the violation any more.`,
+		Short: "Write a failure as an HTML page",
+		Long: "Replay a failure and write it as one self-contained HTML page: the violated property, a timeline of " +
+			"nodes and messages, the operations, the logs, the faults and the tape. ID is the id of a failure, a " +
+			"unique prefix of it, or the path of a failure file.\n\n" +
+			"The page is .bloodhound/reports/ID-RUN.html unless --html names another file.",
 		Args: func(c *cobra.Command, args []string) error {
 			if id := filepath.Base(f.markdown); len(args) == 0 && failureID.MatchString(id) {
-				return fmt.Errorf("--markdown takes a file, and the failure comes first: bloodhound report %s --markdown issue.md", id)
+				return fmt.Errorf("--markdown needs a file name after it: bloodhound report %s --markdown issue.md", id)
 			}
 			return flags.FailureArguments(c, args)
 		},
@@ -45,8 +45,8 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 	}
 	f.AddPlacesAndDocument(c)
 	c.Flags().Var(flags.File(&f.html), "html", "write the page to this `file`")
-	c.Flags().Var(flags.File(&f.markdown), "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
-	flags.AddSwitch(c, &f.open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
+	c.Flags().Var(flags.File(&f.markdown), "markdown", "also write the text of an issue, in Markdown, to this `file`")
+	flags.AddSwitch(c, &f.open, "open", "open the page in the browser")
 	stored.AddOriginal(&f.Set, c)
 	return c
 }

@@ -24,12 +24,11 @@ func shrinkVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "shrink ID [FOLDER or FILE]",
-		Short: "Shrink the run of a failure",
-		Long: `Shrinks the run of a failure while it still violates the property in the same way: fewer faults and other decisions, fewer
-operations and nodes, less time. The failure's file keeps the original and the smallest run; replay and report use the smallest.
-If the budget ends first, the next shrink continues.
-Exit code 0: the smallest run is 1-minimal; 5: the budget ended before that was proven, or the run does not show the failure
-any more; 4: it does not repeat.`,
+		Short: "Shrink a failure further",
+		Long: "Shrink the run of a failure as long as it violates the property in the same way: fewer faults, fewer" +
+			" operations and nodes, less time. The failure's file keeps the original and the smallest run; replay" +
+			" and report use the smallest.\n\n" +
+			"If the budget ends first, the next shrink continues.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return shrinkStored(a, c, f, args) },
 	}
@@ -98,7 +97,7 @@ func shrinkStored(a *console.App, c *cobra.Command, f *flags.Set, args []string)
 		return console.Failed(err)
 	}
 	if f.Original && stored.KeepSmaller(c.Context(), a, s, failure, known) && !f.JSON {
-		fmt.Fprintf(a.Out, "the smallest run that was known is smaller than what the original run came to, and is kept\n")
+		fmt.Fprintf(a.Out, "kept the smallest run known before, which is smaller\n")
 	}
 	if failure.Smallest != known {
 		failure.Smallest.Tree = tree

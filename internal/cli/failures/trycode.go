@@ -43,7 +43,7 @@ func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, co
 		x, err := report.Load("", path)
 		if err != nil {
 			unread++
-			a.Note("%v; it is left out", err)
+			a.Note("%v; skipping it", err)
 			continue
 		}
 		if !p.FromAnother(x) {
@@ -54,7 +54,7 @@ func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, co
 		}
 	}
 	if len(failures) == 0 && unread == 0 {
-		return fmt.Errorf("%s has no failures: they lie in %s and %s/failures", p.Config, project.CommittedName, p.State)
+		return fmt.Errorf("%s has no failures, neither in %s nor in %s/failures", p.Config, project.CommittedName, p.State)
 	}
 	patched := p
 	if code != "" {

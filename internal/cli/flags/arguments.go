@@ -13,7 +13,7 @@ import (
 // OneArgument accepts a folder or a file.
 func OneArgument(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%s takes one folder or file, not %d: %s", c.Name(), len(args), strings.Join(args, " "))
+		return fmt.Errorf("%s takes one folder or file, but %d were given: %s", c.Name(), len(args), strings.Join(args, " "))
 	}
 	return NoneEmpty(args)
 }
@@ -21,7 +21,7 @@ func OneArgument(c *cobra.Command, args []string) error {
 // FailureArguments accepts a failure, and what names its project.
 func FailureArguments(c *cobra.Command, args []string) error {
 	if len(args) < 1 || len(args) > 2 {
-		return fmt.Errorf("%[1]s takes the id or the file of a failure, and after it a folder or a file at most: bloodhound %[1]s ID [FOLDER or FILE]",
+		return fmt.Errorf("usage: bloodhound %[1]s ID [FOLDER or FILE]; ID is the id or the file of a failure, and `bloodhound list` shows them",
 			c.Name())
 	}
 	return NoneEmpty(args)
@@ -30,7 +30,7 @@ func FailureArguments(c *cobra.Command, args []string) error {
 // NoneEmpty refuses what a shell makes of a variable that is not set.
 func NoneEmpty(args []string) error {
 	if slices.Contains(args, "") {
-		return errors.New("an argument is empty; leave it out for the current folder")
+		return errors.New("an argument is empty, perhaps from an unset shell variable; leave it out for the current folder")
 	}
 	return nil
 }

@@ -50,10 +50,10 @@ const maxWorkers = 4096
 // UsualFaults is the mode of the faults of a campaign whose configuration has none.
 const UsualFaults = world.Harsh
 
-// AddMode adds a flag that names a preset of faults.
-func (f *Set) AddMode(c *cobra.Command) {
+// AddMode adds a flag that names a preset of faults. A configuration that names none has the mode without.
+func (f *Set) AddMode(c *cobra.Command, without string) {
 	c.Flags().Var(modeFlag{&f.Mode}, "mode",
-		"inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: faults.mode; without the section faults, "+UsualFaults+")")
+		"inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: the configuration's faults, or "+without+")")
 	c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(config.FaultModes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -65,9 +65,9 @@ func (f *Set) AddPlacesAndDocument(c *cobra.Command) {
 
 // AddPlaces adds the flags that name a configuration, and those of the engine vm.
 func (f *Set) AddPlaces(c *cobra.Command) {
-	c.Flags().Var(filesFlag{&f.Compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
+	c.Flags().Var(filesFlag{&f.Compose}, "compose", "read the nodes from this Compose `file`; repeat to merge several")
 	c.Flags().Var(fileFlag{&f.Config}, "config", "read this configuration `file` instead of bloodhound.yaml")
-	f.AddEngine(c, "", "run the world by this `engine`: ")
+	f.AddEngine(c, "", "run by this `engine`: ")
 	addVM(c)
 }
 
@@ -84,7 +84,9 @@ func AddSwitch(c *cobra.Command, on *bool, name, usage string) {
 }
 
 // AddDocument adds --json.
-func (f *Set) AddDocument(c *cobra.Command) { AddSwitch(c, &f.JSON, "json", "print one JSON document") }
+func (f *Set) AddDocument(c *cobra.Command) {
+	AddSwitch(c, &f.JSON, "json", "print one JSON document and nothing else")
+}
 
 // AddSeedFlag adds --seed.
 func (f *Set) AddSeedFlag(c *cobra.Command, usage string) { addSeed(c, &f.Seed, "seed", usage) }
@@ -96,14 +98,14 @@ func addSeed(c *cobra.Command, seed *uint64, name, usage string) {
 
 // AddOneSeed adds the seed of a tape.
 func (f *Set) AddOneSeed(c *cobra.Command) {
-	f.AddSeedFlag(c, "`seed` of the tape (default: exploration.seed, or 1)")
+	f.AddSeedFlag(c, "`seed` of the run (default: exploration.seed, or 1)")
 }
 
 // AddOneTape adds the flags that say which tape is run.
 func (f *Set) AddOneTape(c *cobra.Command) {
 	f.AddOneSeed(c)
-	addSeed(c, &f.BootSeed, "boot-seed", "`seed` of the choices that are made before the end of setup (default: that of --seed)")
-	c.Flags().Var(fileFlag{&f.TapeFile}, "tape", "run the tape in this `file`, which has the text form")
+	addSeed(c, &f.BootSeed, "boot-seed", "`seed` of the choices before the end of setup (default: --seed)")
+	c.Flags().Var(fileFlag{&f.TapeFile}, "tape", "run the tape in this `file` instead of a seed")
 	c.MarkFlagsMutuallyExclusive("seed", "tape")
 	c.MarkFlagsMutuallyExclusive("boot-seed", "tape")
 }
@@ -123,15 +125,15 @@ func (f *Set) AddRuns(c *cobra.Command, least uint64, usage, says string) {
 
 // AddWorkers adds the number of worlds that run at once.
 func (f *Set) AddWorkers(c *cobra.Command) {
-	c.Flags().Var(numberFlag{&f.Workers, 1, maxWorkers, fmt.Sprintf("give the number of worlds to run at once, from 1 to %d", maxWorkers)},
-		"workers", "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
+	c.Flags().Var(numberFlag{&f.Workers, 1, maxWorkers, fmt.Sprintf("give the number of runs at once, from 1 to %d", maxWorkers)},
+		"workers", "how many runs at once (default: exploration.parallel_workers, or one per CPU)")
 }
 
 // AddSnapshotMemory adds the bound of the memory for snapshots.
 func (f *Set) AddSnapshotMemory(c *cobra.Command) {
 	c.Flags().Var(sizeFlag{&f.SnapshotMemory}, "snapshot-memory",
-		"maximum `size` of the snapshots of a worker, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of "+
-			"the machine's memory, divided by the number of workers)")
+		"memory for the snapshots of a worker, a `size` such as 512m; 0 turns snapshots off (default: "+
+			"exploration.snapshots.memory_bytes, or a quarter of the machine's memory, divided by the number of workers)")
 }
 
 // traceFormats are the formats of --trace-format; the first is the default.

@@ -23,7 +23,7 @@ func (switchFlag) Type() string     { return "bool" }
 func (v switchFlag) String() string { return strconv.FormatBool(v.on != nil && *v.on) }
 func (v switchFlag) Set(text string) error {
 	if text != "true" && text != "false" {
-		return errors.New("write it without a value, or with =false to turn it off")
+		return errors.New("this flag takes no value; =false turns it off")
 	}
 	*v.on = text == "true"
 	return nil
@@ -139,7 +139,7 @@ func (v modeFlag) String() string { return Value(v.name) }
 func (v modeFlag) Type() string   { return "word" }
 func (v modeFlag) Set(text string) error {
 	if !slices.Contains(config.FaultModes(), text) {
-		return fmt.Errorf("there is no preset %q of faults; give one of %s", text, strings.Join(config.FaultModes(), ", "))
+		return fmt.Errorf("unknown preset %q; presets are %s", text, strings.Join(config.FaultModes(), ", "))
 	}
 	*v.name = text
 	return nil
@@ -155,7 +155,7 @@ func (v strategyFlag) Type() string   { return "word" }
 func (v strategyFlag) Set(text string) error {
 	switch p, err := search.Parse(text); {
 	case text == "" || err != nil && !search.Known(p.Strategy):
-		return fmt.Errorf("strategies are %s, and with --actor-mode %s for worlds with a schedule",
+		return fmt.Errorf("strategies are %s; with --actor-mode, also %s for worlds with a schedule",
 			strings.Join(search.Names, " and "), strings.Join(search.Scheduled(), " and "))
 	case err != nil:
 		return err

@@ -14,10 +14,10 @@ import (
 // addVM adds the flags of the engine vm, which every verb has that runs a world.
 func addVM(c *cobra.Command) {
 	for _, v := range []struct{ name, variable, usage string }{
-		{"kernel", vm.KernelVariable, "engine vm: boot this kernel `file`, vmlinuz-VERSION"},
+		{"kernel", vm.KernelVariable, "engine vm: boot this kernel, a `file` vmlinuz-VERSION"},
 		{"initrd", vm.InitrdVariable, "engine vm: unpack this cpio `file` in the guest first"},
-		{"base-image", vm.RootVariable, "engine vm: the `folder` whose files nodes have in the place of this machine's"},
-		{"qemu", vm.QEMUVariable, "engine vm: the `program` qemu-system-x86_64"},
+		{"base-image", vm.RootVariable, "engine vm: nodes have the files of this `folder` instead of this machine's"},
+		{"qemu", vm.QEMUVariable, "engine vm: use this qemu-system-x86_64 `program`"},
 	} {
 		c.Flags().Var(variableFlag(v.variable), v.name, v.usage)
 	}
@@ -31,7 +31,7 @@ func (v variableFlag) Type() string   { return "string" }
 
 func (v variableFlag) Set(text string) error {
 	if text == "" {
-		return errors.New("it is empty")
+		return errors.New("the value is empty")
 	}
 	full, err := filepath.Abs(text)
 	if err != nil {

@@ -29,11 +29,10 @@ func dbCompareVerb(a *console.App) *cobra.Command {
 	var base, code string
 	c := &cobra.Command{
 		Use:   "compare",
-		Short: "Compare what a commit does with what another does, in Markdown",
-		Long: `Lists, for each test that was run on a commit, the failures that are new, fixed and unchanged since another commit, and the risk that is
-left of both. It reads the store alone; workers have made the runs. A commit stands for itself: runs with changes that are not committed
-count for this folder alone, while it has changes.
-Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the two commits, or none was run.`,
+		Short: "Compare the results of two commits, as Markdown",
+		Long: "For each test that ran on a commit, list the failures that are new, fixed and unchanged since " +
+			"another commit, and the remaining risk of both. compare only reads the store: the runs are the " +
+			"workers'. Runs with uncommitted changes count only in this folder, and only while it has changes.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -43,8 +42,8 @@ Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the t
 	}
 	f.flags(c)
 	f.document(c)
-	c.Flags().StringVar(&base, "base", "", "the `commit` to compare with (default: the last one of the main line)")
-	c.Flags().StringVar(&code, "code", "", "the `commit` (default: that of this folder)")
+	c.Flags().StringVar(&base, "base", "", "the `commit` to compare with (default: the latest of the main line)")
+	c.Flags().StringVar(&code, "code", "", "the `commit` (default: the commit of this folder)")
 	return c
 }
 
@@ -102,7 +101,7 @@ func compareCommits(ctx context.Context, a *console.App, s store.Store, f *dbFla
 	if code != "" {
 		here, err = revisionOf(ctx, v, "--code", code)
 	} else if here, dirty = project.CommitOf(ctx, ".", "HEAD"), project.DirtyDigest(ctx, "."); here == "" {
-		err = database.AsMistake(errors.New("this folder lies in no git repository; name the commit by --code"))
+		err = database.AsMistake(errors.New("this folder is not in a git repository; name the commit with --code"))
 	}
 	if err == nil && base != "" {
 		base, err = revisionOf(ctx, v, "--base", base)
@@ -185,7 +184,7 @@ func comparedRiskOf(t *records.TestView, code records.ID) comparedRisk {
 	r := t.Risk(code, records.AnyFeature)
 	switch {
 	case r == nil:
-		return comparedRisk{Not: "no run of a holdout was made"}
+		return comparedRisk{Not: "no holdout runs"}
 	case r.Not != "":
 		return comparedRisk{Runs: r.Runs, Not: r.Not}
 	}
@@ -210,22 +209,22 @@ func (d *CompareDocument) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Bloodhound: %s\n\n", asCode(shortOf(d.Code)))
 	for _, u := range d.Unrun {
-		how := "was not run"
+		how := "did not run"
 		if u.Changed {
-			how = "was run only with changes that are not committed"
+			how = "ran only with uncommitted changes"
 		}
 		fmt.Fprintf(&b, "Commit %s %s.\n\n", asCode(shortOf(u.Commit)), how)
 	}
 	for _, name := range d.NotRun {
-		fmt.Fprintf(&b, "**%s** was not run on this commit.\n\n", asCode(name))
+		fmt.Fprintf(&b, "**%s** did not run on this commit.\n\n", asCode(name))
 	}
 	if len(d.Tests) == 0 {
-		b.WriteString("No test is compared.\n")
+		b.WriteString("No test to compare.\n")
 		return b.String()
 	}
 	for i := range d.Tests {
 		t := &d.Tests[i]
-		with := "no other code to compare with"
+		with := "nothing to compare with"
 		if t.Base != "" {
 			with = "compared with " + asCode(shortOf(t.Base))
 		}
@@ -248,10 +247,10 @@ func (d *CompareDocument) markdown() string {
 				fmt.Fprintf(&b, "  - %s: %s\n", asCode(f.Property), asCode(f.Reason))
 			}
 		}
-		fmt.Fprintf(&b, "- risk that the next random run shows anything new: %s; before: %s\n\n", t.After.text(), t.Before.text())
+		fmt.Fprintf(&b, "- risk that the next random run shows something new: %s; before: %s\n\n", t.After.text(), t.Before.text())
 	}
-	b.WriteString("New: it shows on this commit, and is not known of the other one. Fixed: its replay is clean on this commit. " +
-		"Unclear: nothing follows from its replay.\n")
+	b.WriteString("New: it fails on this commit, and has not failed on the other. Fixed: its replay passes on this commit. " +
+		"Unclear: its replay is inconclusive.\n")
 	return b.String()
 }
 
@@ -299,13 +298,13 @@ func revisionOf(ctx context.Context, v *records.View, flag, revision string) (st
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) > 1:
-		return "", database.AsMistake(fmt.Errorf("%s %s: the beginning of %s of the store; give more digits",
+		return "", database.AsMistake(fmt.Errorf("%s %s: %s of the store begin so; give more digits",
 			flag, revision, plural.Count(len(known), "commit")))
 	case wholeCommit.MatchString(revision):
 		return revision, nil
 	}
-	return "", database.AsMistake(fmt.Errorf("%s %s: neither the repository of this folder nor the store has such a commit; fetch it by "+
-		"git, or give all digits of the commit", flag, revision))
+	return "", database.AsMistake(fmt.Errorf("%s %s: neither this folder's repository nor the store has such a commit; fetch it with "+
+		"git, or give all its digits", flag, revision))
 }
 
 var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)

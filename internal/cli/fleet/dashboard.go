@@ -48,21 +48,23 @@ func dashboardVerb(a *console.App) *cobra.Command {
 	f := &dashboardFlags{}
 	c := &cobra.Command{
 		Use:   "dashboard",
-		Short: "Show what a store holds, in a browser",
-		Long: `Serves pages on tests, failures, workers and the corpus of a store, which need no worker to run, a JSON API below /api/v1/, and metrics
-for Prometheus at /metrics. It also serves the store itself, to workers whose --store is its URL. With --export it writes the pages as files and ends.
-Without a token it listens on loopback addresses alone.`,
+		Short: "Show a store's contents in the browser",
+		Long: "Serve pages about the tests, failures, workers and corpus of a store, a JSON API below /api/v1/, and" +
+			" metrics for Prometheus at /metrics. No worker needs to run. The dashboard also serves the store " +
+			"itself to workers whose --store is its URL.\n\n" +
+			"With --export, write the pages as files and end. Without a token, the dashboard listens on loopback " +
+			"addresses only.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serveDashboard(c.Context(), a, f) },
 	}
 	database.AddStoreFlag(c, &f.store, "")
-	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
-	c.Flags().Var(flags.File(&f.tokenFile), "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
-	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 means any free port")
+	c.Flags().Var(flags.File(&f.tokenFile), "token-file", "read the token that opens the dashboard from this `file` (default: "+tokenVariable+")")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "require no token from anyone who can reach the address")
 	c.Flags().StringVar(&f.header, "proxy-header", "",
-		"let requests in that have this `header`, which a reverse proxy sets to the name of a user and removes from what others send")
+		"admit requests with this `header`, which a reverse proxy sets to the user's name and strips from incoming requests")
 	c.Flags().StringArrayVar(&f.hosts, "host", nil,
-		"a `name` of this dashboard in addresses of browsers, besides localhost, which is asked for where everyone is let in")
+		"extra host `name` to accept with --no-token (guards against DNS rebinding)")
 	c.Flags().Var(flags.File(&f.export), "export", "write all pages into this `folder` and end")
 	return c
 }
@@ -79,7 +81,7 @@ func serveDashboard(ctx context.Context, a *console.App, f *dashboardFlags) erro
 	}
 	db, err := open.Served(database.StoreURL(f.store, open.Default))
 	if err != nil {
-		return fmt.Errorf("%w; name one by --store, as workers do", err)
+		return fmt.Errorf("%w; name the store of the workers with --store", err)
 	}
 	defer db.Close()
 	d := &dashboard.Dashboard{Store: db, Bloodhound: program.Version(), Now: time.Now, Guard: guard}
@@ -126,7 +128,7 @@ func serverOf(ctx context.Context, h http.Handler) *http.Server {
 func serve(ctx context.Context, a *console.App, d *dashboard.Dashboard, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return console.Failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any", err))
+		return console.Failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any free one", err))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

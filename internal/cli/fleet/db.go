@@ -43,7 +43,7 @@ func (f *dbFlags) flags(c *cobra.Command) {
 }
 
 func (f *dbFlags) document(c *cobra.Command) {
-	flags.AddSwitch(c, &f.json, "json", "print one JSON document")
+	flags.AddSwitch(c, &f.json, "json", "print one JSON document and nothing else")
 }
 
 // url names the database that the flags and the environment name.
@@ -62,12 +62,12 @@ func dbMergeVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "merge FROM... INTO",
-		Short: "Add what databases have to another",
-		Long: `Databases merge by union: the order does not matter, and doing it again changes nothing.
+		Short: "Merge databases into another one",
+		Long: `Merging is a union: the order does not matter, and merging again changes nothing.
 Each FROM and INTO is ` + open.Kinds + `.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return errors.New("db merge takes databases to read, and one to add to: bloodhound db merge FROM... INTO")
+				return errors.New("db merge needs one or more sources and a target: bloodhound db merge FROM... INTO")
 			}
 			return flags.NoneEmpty(args)
 		},
@@ -97,7 +97,7 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 				database.NoteDamages(a, to)
 				if damaged > 0 {
 					return program.WithCode(check.ExitEngine,
-						fmt.Errorf("damaged parts could not be merged; added %s and %s to %s; bloodhound db fsck names the damage",
+						fmt.Errorf("added %s and %s to %s, without the damaged parts; `bloodhound db fsck` lists the damage",
 							plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store))
 				}
 				if f.json {
@@ -135,8 +135,9 @@ func dbExportVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write a database as JSON lines",
-		Long: `Blobs come first, then entries, both in order: equal databases give equal files. A value that is UTF-8 is text; others, and blobs,
-are base64. ` + "`bloodhound db import`" + ` reads the file.`,
+		Long: "Write blobs first, then entries, each in order, so equal databases give equal files. Values that are" +
+			" UTF-8 are written as text; other values, and blobs, as base64. `bloodhound db import` reads the " +
+			"file.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -156,14 +157,14 @@ are base64. ` + "`bloodhound db import`" + ` reads the file.`,
 		},
 	}
 	f.flags(c)
-	c.Flags().VarP(flags.File(&output), "output", "o", "write this `file` instead of the standard output")
+	c.Flags().VarP(flags.File(&output), "output", "o", "write to this `file` instead of standard output")
 	return c
 }
 
 // whole is the error of an export: one of a damaged database lacks something.
 func whole(a *console.App, s store.Store, err error) error {
 	if len(database.NoteDamages(a, s)) > 0 && err == nil {
-		return errors.New("the export lacks what is damaged")
+		return errors.New("the export lacks the damaged parts")
 	}
 	return err
 }
@@ -219,10 +220,10 @@ func dbImportVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Add what a file of db export has to a database",
+		Short: "Add a file of db export to a database",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("db import takes one file that db export has written, or - for the standard input: bloodhound db import FILE")
+				return errors.New("usage: bloodhound db import FILE; FILE is an export, or - for standard input")
 			}
 			return flags.NoneEmpty(args)
 		},
@@ -270,11 +271,11 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 		}
 		switch {
 		case n == 1 && laterExport(l.Format):
-			return database.AsMistake(fmt.Errorf("%s is a file of db export in the form %q, and this bloodhound reads %q; a later "+
-				"bloodhound wrote it: import it with that one, or a later one",
+			return database.AsMistake(fmt.Errorf("%s has the export format %q, and this bloodhound reads %q: a later "+
+				"bloodhound wrote it, so import it with that one",
 				name, l.Format, exportFormat))
 		case n == 1 && (err != nil || l.Format != exportFormat):
-			return database.AsMistake(fmt.Errorf("%s is no file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
+			return database.AsMistake(fmt.Errorf("%s is not a file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
 		case n == 1:
 			continue
 		case err == io.EOF:
@@ -283,7 +284,7 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			return wrong(err.Error())
 		case l.Blob != "":
 			if store.DigestOf(l.Base64) != l.Blob {
-				return wrong("the blob's bytes have another digest")
+				return wrong("the blob does not match its digest")
 			}
 			if _, err := s.PutBlob(ctx, l.Base64); err != nil {
 				return err
@@ -324,17 +325,18 @@ func dbUpgradeVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Bring a database to the version that this program writes",
-		Long: `A folder that an earlier Bloodhound made may be of an earlier version. upgrade changes it in place; doing so again changes nothing. It may be
-interrupted: the database stays readable, and the same command goes on. Databases on servers are upgraded by the program that serves them.
-A database of a later version than this program's is refused by all verbs.`,
+		Short: "Upgrade a database to the version that this program writes",
+		Long: "Upgrade a folder that an earlier Bloodhound wrote, in place. A second upgrade changes nothing. An " +
+			"interrupted upgrade leaves the database readable, and the same command continues.\n\n" +
+			"The program that serves a database upgrades databases on servers. No command reads a database of a " +
+			"later version than its own.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
 				doc := UpgradeDocument{Bloodhound: program.Version(), Verb: "db upgrade", Store: s.String()}
 				var err error
 				if doc.Upgraded, err = store.Upgrade(c.Context(), s); errors.Is(err, store.ErrNoUpgrade) {
-					return database.AsMistake(fmt.Errorf("%s cannot be upgraded: %w; upgrade folders by their path", s, err))
+					return database.AsMistake(fmt.Errorf("cannot upgrade %s: %w; name a folder by its path", s, err))
 				}
 				if err != nil {
 					return err
@@ -343,9 +345,9 @@ A database of a later version than this program's is refused by all verbs.`,
 				case f.json:
 					return a.PrintJSON(doc)
 				case doc.From == doc.To:
-					fmt.Fprintf(a.Out, "%s is of version %d: there is nothing to do\n", s, doc.To)
+					fmt.Fprintf(a.Out, "%s has version %d already: nothing to do\n", s, doc.To)
 				default:
-					fmt.Fprintf(a.Out, "%s was of version %d and is of version %d\n", s, doc.From, doc.To)
+					fmt.Fprintf(a.Out, "upgraded %s from version %d to %d\n", s, doc.From, doc.To)
 				}
 				return nil
 			})
@@ -377,11 +379,12 @@ func dbGCVerb(a *console.App) *cobra.Command {
 	keep, old := keepBlobs, fleet.PackAfter
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Pack old spans, remove what a database has more than once, and blobs to which nothing refers",
-		Long: `gc packs spans of effort that ended more than --pack ago: many in one entry, which says the same.
-It removes counts of faults and verdicts for which later ones of the same worker stand.
-It removes entries that several writers of a folder have added, but for one, and blobs whose digest stands in no entry.
-It keeps blobs that were put less than --keep ago, since the entry that names them may be under way. Workers may go on meanwhile.`,
+		Short: "Remove duplicates and unused blobs from a database, and pack old entries",
+		Long: "Pack spans of effort that ended more than --pack ago, many into one entry. Remove counts of faults " +
+			"and verdicts that the same worker has replaced by later ones. Remove all but one of the entries that " +
+			"several writers of a folder added, and blobs that no entry names.\n\n" +
+			"Blobs put less than --keep ago stay, because their entry may still be on its way. Workers may " +
+			"continue meanwhile.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -408,9 +411,9 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 					fmt.Fprintf(a.Out, "%s %s of spans into %d\n", packed, plural.Count(doc.Spans, "entry"), doc.Packs)
 				}
 				if doc.Counts > 0 {
-					fmt.Fprintf(a.Out, "%s %s of runs and signs of life for which later ones stand\n", did, plural.Count(doc.Counts, "count"))
+					fmt.Fprintf(a.Out, "%s %s of runs and signs of life, replaced by later ones\n", did, plural.Count(doc.Counts, "count"))
 				}
-				fmt.Fprintf(a.Out, "%s %s stored more than once, and %s to which nothing refers (%s)\n", did,
+				fmt.Fprintf(a.Out, "%s %s stored more than once, and %s that no entry names (%s)\n", did,
 					plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), project.Megabytes(doc.BlobBytes))
 				return nil
 			})
@@ -418,7 +421,7 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 	}
 	f.flags(c)
 	f.document(c)
-	flags.AddSwitch(c, &dry, "dry-run", "only report what gc would remove")
+	flags.AddSwitch(c, &dry, "dry-run", "only report, change nothing")
 	c.Flags().Var(program.Time(&old), "pack", "pack spans that ended more than this `time` ago")
 	c.Flags().Var(program.Time(&keep), "keep", "keep blobs that were put less than this `time` ago")
 	return c
@@ -451,7 +454,7 @@ func collect(ctx context.Context, s store.Store, keep time.Duration, doc *GCDocu
 		return err
 	}
 	if list := store.Damages(s); len(list) > 0 { // what cannot be read may name blobs, and equal entries may be all that is left
-		return fmt.Errorf("%s is damaged: %s: %s; repair it first, see bloodhound db fsck; no entry that is stored more than once and no blob was removed",
+		return fmt.Errorf("%s is damaged: %s: %s; repair it first (`bloodhound db fsck` lists the damage); no duplicates and no blobs were removed",
 			s, list[0].What, list[0].Damage)
 	}
 	for _, d := range slices.Sorted(maps.Keys(loose)) {
@@ -501,9 +504,9 @@ func dbFsckVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "fsck",
-		Short: "Read all of a database, and name what is damaged",
-		Long: `fsck reads all entries and blobs, and compares checksums and digests. It changes nothing. The end of a write that was cut short is no damage.
-The exit code is 3 if something is damaged.`,
+		Short: "Read a whole database and report damage",
+		Long: "Read all entries and blobs, and compare checksums and digests. Nothing is changed. The end of an " +
+			"interrupted write does not count as damage.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -523,7 +526,7 @@ The exit code is 3 if something is damaged.`,
 					fmt.Fprintf(a.Out, "%s: %s\n", d.What, d.Damage)
 				}
 				if len(doc.Damages) == 0 {
-					fmt.Fprintf(a.Out, "nothing in %s is damaged\n", doc.Store)
+					fmt.Fprintf(a.Out, "%s has no damage\n", doc.Store)
 				}
 				return nil
 			})
@@ -560,7 +563,7 @@ func dbStatVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "stat",
-		Short: "Count what a database has",
+		Short: "Count the entries and blobs of a database",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -580,7 +583,7 @@ func dbStatVerb(a *console.App) *cobra.Command {
 				if err := w.Flush(); err != nil || doc.Repeated == 0 {
 					return err
 				}
-				fmt.Fprintf(a.Out, "%d more are stored more than once; bloodhound db gc removes them\n", doc.Repeated)
+				fmt.Fprintf(a.Out, "%s; `bloodhound db gc` removes them\n", plural.Count(doc.Repeated, "duplicate"))
 				return nil
 			})
 		},

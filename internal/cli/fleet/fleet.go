@@ -65,7 +65,7 @@ func (v riskFlag) String() string {
 func (v riskFlag) Set(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x > 0 && x < 1) {
-		return errors.New("give a chance between 0 and 1, such as 1e-4")
+		return errors.New("give a probability between 0 and 1, such as 1e-4")
 	}
 	*v.risk = x
 	return nil
@@ -75,11 +75,12 @@ func fleetVerb(a *console.App) *cobra.Command {
 	f, w := &flags.Set{}, &fleetFlags{slice: defaultSlice}
 	c := &cobra.Command{
 		Use:   "worker [FOLDER or FILE]...",
-		Short: "Run tests for as long as wished, together with other workers of a store",
-		Long: `Runs campaigns of one or more projects, in turn, and keeps what it finds in a store, where other workers and the dashboard
-see it. It takes in what others have found, replays known failures on this code, and shrinks new ones. Any number of workers may
-use a store, on any number of machines; each may be killed at any time. SIGTERM ends a worker when it has written all that it knows.
-Exit code 0: no failure is known of this code; 1: one is; 3: the store does not have all; 5: a canary did not fail.`,
+		Short: "Run tests continuously and share the results in a store",
+		Long: "Run the tests of one or more projects, in turn, and keep the findings in a store, where other " +
+			"workers and the dashboard see them. A worker imports the findings of others, replays known failures " +
+			"with this code, and shrinks new failures.\n\n" +
+			"Any number of workers on any number of machines can share a store. Each may be killed at any time. " +
+			"SIGTERM ends a worker after it has written everything it knows.",
 		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return runWorker(a, c, f, w, args) },
 	}
@@ -88,15 +89,15 @@ Exit code 0: no failure is known of this code; 1: one is; 3: the store does not 
 	f.AddSnapshotMemory(c)
 	c.Flags().Var(flags.Strategy(&w.strategy), "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
 	database.AddStoreFlag(c, &w.store, " beside the first project")
-	c.Flags().Var(program.Time(&w.period), "for", "end after this `time`")
+	c.Flags().Var(program.Time(&w.period), "for", "end after this `time`, such as 1h")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk",
-		"end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
-	c.Flags().Var(program.Time(&w.slice), "slice", "how long a test runs before another may be chosen")
+		"end when, in every test, the probability that the next random run shows something new is below this `bound`, with 95 % confidence")
+	c.Flags().Var(program.Time(&w.slice), "slice", "how long a test runs before the next")
 	c.Flags().Var(flags.Word(&w.line, []string{"main", "pr", "release"}, "lines"), "line",
-		"what the `line` of the code is: main, pr or release (default: by branch and tag)")
-	c.Flags().Var(flags.Files(&w.canaries), "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
-	c.Flags().StringVar(&w.webhook, "webhook", "", "post each new kind of failure to this `URL`, as JSON that Slack reads, too")
-	c.Flags().StringArrayVar(&w.labels, "label", nil, "`NAME=VALUE` that names the worker to people, such as pod=x")
+		"the `line` of the code: main, pr or release (default: by branch and tag)")
+	c.Flags().Var(flags.Files(&w.canaries), "canary", "a project that must fail, in this folder or `file`; if it does not, the search does not work")
+	c.Flags().StringVar(&w.webhook, "webhook", "", "post each new kind of failure to this `URL`, as JSON that Slack also reads")
+	c.Flags().StringArrayVar(&w.labels, "label", nil, "describe the worker on the dashboard by `NAME=VALUE`, such as pod=x")
 	return c
 }
 
@@ -179,7 +180,7 @@ func runWorker(a *console.App, c *cobra.Command, f *flags.Set, w *fleetFlags, ar
 		fmt.Fprintf(a.Out, "  fails: %s\n", s)
 	}
 	for _, s := range result.Silent {
-		fmt.Fprintf(a.Out, "  the canary %s did not fail: workers may find nothing\n", s)
+		fmt.Fprintf(a.Out, "  the canary %s did not fail, so the search may not work\n", s)
 	}
 	return nil
 }
@@ -351,7 +352,7 @@ func (x *fleetProject) Page(ctx context.Context, file []byte) ([]byte, error) {
 	page, err := stored.PageOfRun(ctx, x.App, s, full.Small(), func(o *check.Judged) {
 		for i := range o.Crashes {
 			if d := o.Crashes[i].Dump; d != nil {
-				d.Core, d.CoreNote = "", "it is not in the store; `bloodhound report` keeps it"
+				d.Core, d.CoreNote = "", "it is not in the store; `bloodhound report` stores it"
 			}
 		}
 	})
@@ -423,7 +424,7 @@ func importFailures(ctx context.Context, db store.Store, x *fleetProject) error 
 	for _, path := range paths {
 		f, err := report.Load("", path)
 		if err != nil {
-			x.Note("note: %v; it is not taken into the store", err)
+			x.Note("note: %v; it is not added to the store", err)
 			continue
 		}
 		if x.p.FromAnother(f) {
@@ -447,7 +448,7 @@ func importFailures(ctx context.Context, db store.Store, x *fleetProject) error 
 			err = db.Add(ctx, r.Entry(test))
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s is not taken into the store", path), err)
+			return errors.Join(fmt.Errorf("%s is not added to the store", path), err)
 		}
 	}
 	return nil

@@ -19,16 +19,17 @@ import (
 func dbPauseVerb(a *console.App) *cobra.Command {
 	return pauseVerb(a, &cobra.Command{
 		Use:   "pause [TEXT]",
-		Short: "Have all workers of a database rest",
-		Long: `Workers finish the runs under way, write what they know, and wait until db continue. They see that within ten seconds or so, or when the store
-can be reached again. TEXT is for people who wonder why.`,
+		Short: "Pause all workers of a database",
+		Long: "Workers finish their current runs, write what they know, and wait for db continue. They notice " +
+			"within about ten seconds, or when they can reach the store again. The dashboard shows TEXT, such as " +
+			"the reason.",
 	}, true)
 }
 
 func dbContinueVerb(a *console.App) *cobra.Command {
 	return pauseVerb(a, &cobra.Command{
 		Use:   "continue [TEXT]",
-		Short: "Have paused workers of a database go on",
+		Short: "Let paused workers of a database continue",
 	}, false)
 }
 
@@ -36,7 +37,7 @@ func pauseVerb(a *console.App, c *cobra.Command, on bool) *cobra.Command {
 	var f dbFlags
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return errors.New("give one TEXT, in quotes")
+			return errors.New("put the TEXT in quotes")
 		}
 		return flags.NoneEmpty(args)
 	}

@@ -15,9 +15,9 @@ func Verbs(a *console.App) []*cobra.Command {
 func dbVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
-		Short: "Merge, export, import, clean, check, upgrade and compare what workers write, and pause these",
-		Long: `A database has what workers write. It is ` + open.Kinds + `.
-The token of a dashboard is in BLOODHOUND_STORE_TOKEN, or in a file that BLOODHOUND_STORE_TOKEN_FILE names.`,
+		Short: "Merge, export, clean, check and compare the databases of workers",
+		Long: `A database has the results of workers. It is ` + open.Kinds + `.
+BLOODHOUND_STORE_TOKEN has the token of a dashboard, or BLOODHOUND_STORE_TOKEN_FILE names a file with it.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

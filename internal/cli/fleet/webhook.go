@@ -30,7 +30,7 @@ func newWebhook(text string, note func(string)) (*webhook, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("--webhook: it takes a URL such as https://hooks.example/services/x")
+		return nil, fmt.Errorf("--webhook needs a URL such as https://hooks.example/services/x")
 	}
 	return &webhook{url: u, note: note}, nil
 }
@@ -67,7 +67,7 @@ func (w *webhook) announce(test string, f *records.Failure) {
 			}
 		}
 		if err != nil { // which may name the URL, and in it a secret
-			w.note(fmt.Sprintf("the webhook of %s did not take a failure", w.url.Host))
+			w.note(fmt.Sprintf("the webhook of %s did not accept a failure", w.url.Host))
 		}
 	})
 }

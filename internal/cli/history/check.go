@@ -66,20 +66,17 @@ func checkVerb(a *console.App) *cobra.Command {
 	j := &judging{}
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
-		Short: "Judge a history, or a failure that was stored, without running",
-		Long: `Judges a history that another program has recorded: a file of JSON lines (bloodhound docs workloads has the records), of
-Jepsen's EDN or the same in JSON, of Porcupine's tests, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT, Cobra and Viper store them (bloodhound docs checks has
-the formats); - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
-or a folder or file after it, the properties of that configuration judge it.
-
-With the id of a failure, or its file, the stored run is judged again by the current properties of the configuration, or by
-the flags. Nothing runs.
-
-Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5: unknown.`,
+		Short: "Judge a recorded history or a stored failure, without running anything",
+		Long: "Judge a history that another program recorded. FILE has JSON lines (`bloodhound docs workloads`), a " +
+			"Jepsen history in EDN or JSON, a history of Porcupine's tests, or transactions in sessions of DBCop," +
+			" PolySI, Plume, AWDIT, Cobra or Viper (`bloodhound docs checks`). - is standard input.\n\n" +
+			"Without a flag, check judges linearizability, with each key a register. With --config, or with a " +
+			"folder or file after the history, the properties of that configuration judge it.\n\n" +
+			"With the id of a failure, or its file, check judges the stored run again by the current properties " +
+			"of the configuration, or by the flags.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return errors.New("check takes a history, or the id or the file of a failure, and after it a folder or a file at " +
-					"most: bloodhound check FILE|ID [FOLDER or FILE]")
+				return errors.New("usage: bloodhound check FILE|ID [FOLDER or FILE]; FILE is a history, ID the id or the file of a failure")
 			}
 			return flags.NoneEmpty(args)
 		},
@@ -87,22 +84,22 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 	}
 	j.AddPlacesAndDocument(c)
 	c.Flags().StringVar(&j.model, "model", "",
-		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions "+
-			"list-append, rw-register; of Jepsen's workloads "+strings.Join(histories.WorkloadModels, ", "))
+		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; for transactions "+
+			"list-append, rw-register; for workloads of Jepsen "+strings.Join(histories.WorkloadModels, ", "))
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
-	flags.AddSwitch(c, &j.monotonic, "monotonic", "judge that values never go back")
-	flags.AddSwitch(c, &j.durability, "durability", "judge that what was acknowledged is there at the end")
+	flags.AddSwitch(c, &j.monotonic, "monotonic", "judge that values never decrease")
+	flags.AddSwitch(c, &j.durability, "durability", "judge that acknowledged values are there at the end")
 	c.Flags().StringSliceVar(&j.operations, "operations", nil, "judge the results of these `operations` only")
 	c.Flags().StringSliceVar(&j.keys, "keys", nil, "judge only the keys that match these `patterns`; * and ? are wildcards, a leading ! excludes")
-	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge by the property of this `name` only; may be given several times")
-	flags.AddSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
+	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge only the property of this `name`; repeat for several")
+	flags.AddSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of key and value, as jepsen.independent writes them")
 	flags.AddSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
-	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, where its name and beginning do not show it: "+strings.Join(formatNames(), ", "))
-	c.Flags().StringVar(&j.total, "total-amount", "", "bank: what the balances add up to, `N`; without it, as in the first read")
+	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, if its name and content do not show it: "+strings.Join(formatNames(), ", "))
+	c.Flags().StringVar(&j.total, "total-amount", "", "bank: the balances add up to `N` (default: the sum of the first read)")
 	flags.AddSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
-	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 is any number")
+	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 means any number")
 	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability")
 	return c
 }
@@ -131,7 +128,7 @@ func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string)
 	p, err := checked(a, c, j, args, id)
 	if err != nil && id {
 		if _, missing := os.Stat(args[0]); missing != nil {
-			return fmt.Errorf("no file %s is there, and to look for a failure of that id a project is needed: %w", args[0], err)
+			return fmt.Errorf("no file %s, and a failure of that id needs a project: %w", args[0], err)
 		}
 	}
 	if err != nil {
@@ -152,7 +149,7 @@ func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string)
 			return err
 		}
 		if failure, err = report.Load(p.State, args[0]); err != nil {
-			return fmt.Errorf("%w; a history is named by its file, which is not there", err)
+			return fmt.Errorf("%w; and there is no history file of that name", err)
 		}
 		doc.Failure, world = failure.ID, failure.Spec
 		doc.Verdicts, doc.Events, summary.Evidence, err = j.again(p, failure, args, own)
@@ -275,7 +272,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	transactions := j.model == histories.ListAppend || j.model == histories.RWRegister
 	set := c.Flags().Changed
 	if j.format != "" && !slices.Contains(formatNames(), j.format) {
-		return nil, fmt.Errorf("--format: no format %q; there are %s", j.format, strings.Join(formatNames(), ", "))
+		return nil, fmt.Errorf("--format: no format %q; formats are %s", j.format, strings.Join(formatNames(), ", "))
 	}
 	if formats.Format(j.format).OfFolder() {
 		return nil, fmt.Errorf("--format %s: name the folder of the logs, without --format", j.format)
@@ -289,7 +286,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	if j.total != "" {
 		total, ok := new(big.Int).SetString(j.total, 10)
 		if !ok {
-			return nil, fmt.Errorf("--total-amount: %q is no integer", j.total)
+			return nil, fmt.Errorf("--total-amount: %q is not an integer", j.total)
 		}
 		j.limits.Total = total
 	}
@@ -297,7 +294,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	case slices.Contains(histories.WorkloadModels, j.model):
 		for _, flag := range []string{"isolation", "expression", "invariant", "monotonic", "durability", "operations", "keys"} {
 			if set(flag) {
-				return nil, fmt.Errorf("--%s: the model %s judges alone; leave it out", flag, j.model)
+				return nil, fmt.Errorf("--%s does not apply to the model %s; leave it out", flag, j.model)
 			}
 		}
 		p.Name, k.Type, k.Model = j.model, world.Isolation, j.model
@@ -308,7 +305,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 			k.Model = histories.RWRegister
 		}
 		if len(j.operations) > 0 {
-			return nil, errors.New("--operations: transactions are judged as a whole; leave it out")
+			return nil, errors.New("--operations does not apply to transactions; leave it out")
 		}
 	case set("expression"):
 		p.Name, k.Type, k.Condition = "expression", world.Expression, j.condition
@@ -324,16 +321,16 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, nil
 	}
 	if len(k.Operations) > 0 && !k.Type.Kind().Uses("operations") {
-		return nil, fmt.Errorf("--operations: %s judges all operations; leave it out", p.Name)
+		return nil, fmt.Errorf("--operations does not apply to %s, which judges all operations; leave it out", p.Name)
 	}
 	if len(k.KeyPatterns) > 0 && !k.Type.Kind().Uses("keys") {
-		return nil, fmt.Errorf("--keys: %s judges all keys; leave it out", p.Name)
+		return nil, fmt.Errorf("--keys does not apply to %s, which judges all keys; leave it out", p.Name)
 	}
 	if set("model") && k.Model != j.model {
-		return nil, fmt.Errorf("--model: %s has no model; leave it out", p.Name)
+		return nil, fmt.Errorf("--model does not apply to %s; leave it out", p.Name)
 	}
 	if len(j.properties) > 0 {
-		return nil, errors.New("--property selects a property of the configuration, and another flag names a check; give one of them")
+		return nil, errors.New("--property selects a property of the configuration, and another flag names a check; leave out one of them")
 	}
 	if err := histories.Validate(&p); err != nil {
 		return nil, fmt.Errorf("%w; `bloodhound docs histories` has the words of checks", err)
@@ -363,7 +360,7 @@ func checked(a *console.App, c *cobra.Command, j *judging, args []string, id boo
 	named := len(args) > 1 || j.Config != "" || len(j.Compose) > 0
 	if !named && !id {
 		if len(j.properties) > 0 {
-			return nil, errors.New("--property: which configuration has it? name its folder after the history, or give --config FILE")
+			return nil, errors.New("--property needs a configuration: name its folder after the history, or give --config FILE")
 		}
 		return &project.Project{Spec: &world.Spec{Properties: []world.Property{{Name: "linearizability", Kind: world.Safety,
 			Check: world.Check{Type: world.Linearizability}}}}}, nil
@@ -385,13 +382,13 @@ func (j *judging) chosen(all []world.Property, file string) ([]world.Property, e
 		i := slices.IndexFunc(all, func(p world.Property) bool { return p.Name == name })
 		if i < 0 {
 			if len(all) == 0 {
-				return nil, fmt.Errorf("--property: %s has no property %q, and no other", file, name)
+				return nil, fmt.Errorf("--property: %s has no property %q, because it has none", file, name)
 			}
 			var names []string
 			for _, p := range all {
 				names = append(names, fmt.Sprintf("%q", p.Name))
 			}
-			return nil, fmt.Errorf("--property: %s has no property %q; there are %s", file, name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("--property: %s has no property %q; properties are %s", file, name, strings.Join(names, ", "))
 		}
 		list = append(list, all[i])
 	}
@@ -403,11 +400,11 @@ func overHistories(a *console.App, all []world.Property, named bool) []world.Pro
 	var list []world.Property
 	for _, p := range all {
 		if p.Check.Type.Probes() && !named {
-			a.Note("note: property %q is not judged: its check looks at servers, and a history has none", p.Name)
+			a.Note("note: skipping property %q: its check queries servers, and a history has none", p.Name)
 			continue
 		}
 		if p.Check.Type.Kind().Basis == world.ByModel && !named {
-			a.Note("note: property %q is not judged: its check looks at logs, and a history has none", p.Name)
+			a.Note("note: skipping property %q: its check reads logs, and a history has none", p.Name)
 			continue
 		}
 		list = append(list, p)
@@ -424,7 +421,7 @@ func (j *judging) again(p *project.Project, failure *report.Failure, args []stri
 		if failure.Smallest != nil {
 			again += " --original"
 		}
-		return nil, 0, weight, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` makes the run again and stores it", failure.ID, err, again))
+		return nil, 0, weight, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` replays the run and stores it", failure.ID, err, again))
 	}
 	if err != nil {
 		return nil, 0, weight, err

@@ -109,7 +109,7 @@ func (j *judging) readEach(name string, do func(*history.Event) error) error {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return fmt.Errorf("%w; name a file that is there, or the id of a failure", err)
+			return fmt.Errorf("%w; give an existing file, or the id of a failure", err)
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
@@ -124,14 +124,14 @@ func (j *judging) readEach(name string, do func(*history.Event) error) error {
 	}
 	r := formats.Reading{Format: j.formatOf(name, b), Keyed: j.keyed, InOrder: j.inOrder}
 	if j.keyed && !r.Format.Keyed() {
-		return errors.New("--keyed is for EDN, and JSON of the same fields; other records have a field for the key")
+		return errors.New("--keyed is for EDN, and for JSON with the same fields; other records have a field for the key")
 	}
 	j.typed, j.inSessions = r.Format.Typed(), j.inSessions || r.Format.InSessions()
 	report := do
 	if r.Format.Keyed() && !j.keyed && j.model != histories.SetFull {
 		report = func(e *history.Event) error {
 			if e.Type == history.Invoke && history.IsRead(e.Op) && histories.AsksForPair(e.Key, e.Input) {
-				return fmt.Errorf("a read asks for %s, which is a key and no value yet, as jepsen.independent writes them; add --keyed", e.Input)
+				return fmt.Errorf("a read has %s, a key without a value, as jepsen.independent writes them; add --keyed", e.Input)
 			}
 			return do(e)
 		}

@@ -12,16 +12,17 @@ import (
 func imagePullKernelVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pull-kernel",
-		Short: "Bring a kernel for the engine vm",
-		Long: `Brings Debian's kernel for virtual machines of clouds, with its modules, into bloodhound/kernels in the user's cache folder: by
-apt-get download, from the archives that this machine's sources.list names. Root is not needed.`,
+		Short: "Download a kernel for the engine vm",
+		Long: "Download Debian's kernel for cloud machines, with its modules, into bloodhound/kernels in your cache" +
+			" folder, by apt-get download from the archives in this machine's sources.list. It does not need " +
+			"root.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			file, err := vm.PullKernel(func(line string) { a.Note("%s", line) })
 			if err != nil {
 				return console.Failed(err)
 			}
-			fmt.Fprintf(a.Out, "the engine vm takes %s\n", file)
+			fmt.Fprintf(a.Out, "the engine vm will use %s\n", file)
 			return nil
 		},
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func imagePullKernelVerb(*console.App) *cobra.Command {
-	return &cobra.Command{Use: "pull-kernel", Short: "Bring a kernel for the engine vm", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+	return &cobra.Command{Use: "pull-kernel", Short: "Download a kernel for the engine vm", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 		return console.Failed(errors.New("the engine vm runs on Linux for x86-64"))
 	}}
 }

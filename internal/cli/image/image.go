@@ -25,9 +25,10 @@ func Verbs(a *console.App) []*cobra.Command {
 func imageVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image",
-		Short: "Look at the images that nodes are made from, pull them, or make room",
-		Long: `Images are kept unpacked in one store for all projects: BLOODHOUND_IMAGES, or bloodhound/images in the user's cache
-folder. Runs pull what they need; these verbs do it beforehand, and show and remove what is there.`,
+		Short: "List, pull and remove container images",
+		Long: "Images are kept unpacked in one store for all projects: BLOODHOUND_IMAGES, or bloodhound/images in " +
+			"your cache folder. Runs pull the images they need; these commands do it in advance, and show and " +
+			"remove images.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -99,15 +100,16 @@ func imagePullVerb(a *console.App) *cobra.Command {
 	var platform string
 	c := &cobra.Command{
 		Use:   "pull NAME...",
-		Short: "Bring images into the store",
-		Long: `A NAME is one of a registry, such as redis:7 or registry.example/team/app@sha256:..., or oci:FOLDER[:NAME] for an OCI
-layout, docker-archive:FILE[:NAME] for what ` + "`docker save`" + ` writes, or docker-daemon:NAME for an image of the Docker or Podman
-daemon of this machine. Logins are those of the user's Docker configuration.
-BLOODHOUND_MIRRORS=docker.io=mirror.example names hosts that are asked before a registry.
-What a pull that was interrupted has brought is not fetched again.`,
+		Short: "Pull images into the store",
+		Long: "NAME is an image of a registry, such as redis:7 or registry.example/team/app@sha256:..., or one of:\n\n" +
+			"  oci:FOLDER[:NAME]            an OCI layout\n" +
+			"  docker-archive:FILE[:NAME]   a file of `docker save`\n" +
+			"  docker-daemon:NAME           an image of this machine's Docker or Podman\n\n" +
+			"Logins come from your Docker configuration. BLOODHOUND_MIRRORS=docker.io=mirror.example names hosts " +
+			"to try before a registry. An interrupted pull keeps the layers it has.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("image pull takes the names of images: bloodhound image pull NAME...")
+				return errors.New("image pull needs image names: bloodhound image pull NAME...")
 			}
 			return flags.NoneEmpty(args)
 		},
@@ -123,7 +125,7 @@ What a pull that was interrupted has brought is not fetched again.`,
 			for _, name := range args {
 				r, err := s.Pull(c.Context(), name, "", o)
 				if c.Context().Err() != nil {
-					return program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull goes on from there"))
+					return program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull continues"))
 				}
 				if err != nil {
 					return console.Failed(err)
@@ -133,7 +135,7 @@ What a pull that was interrupted has brought is not fetched again.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&platform, "platform", "", "pull the image for this `platform` (default "+image.HostPlatform+"; others do not run here)")
+	c.Flags().StringVar(&platform, "platform", "", "pull the image for this `platform` (default "+image.HostPlatform+"; no other runs here)")
 	return c
 }
 
@@ -141,7 +143,7 @@ func imageGCVerb(a *console.App) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Remove from the store what no name leads to any more",
+		Short: "Remove images that no name refers to",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := project.OpenImages()
@@ -160,6 +162,6 @@ func imageGCVerb(a *console.App) *cobra.Command {
 			return nil
 		},
 	}
-	flags.AddSwitch(c, &all, "all", "remove all images; runs pull what they need again")
+	flags.AddSwitch(c, &all, "all", "remove all images; runs pull them again when needed")
 	return c
 }

@@ -15,7 +15,7 @@ func modelFiles(file string, named *string) (*tla.Config, string, error) {
 		file += ".tla"
 	}
 	if _, err := os.Stat(file); err != nil {
-		return nil, file, fmt.Errorf("the specification cannot be read: %w", err)
+		return nil, file, fmt.Errorf("cannot read the specification: %w", err)
 	}
 	beside := *named == ""
 	switch {
@@ -31,7 +31,7 @@ func modelFiles(file string, named *string) (*tla.Config, string, error) {
 		}
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, file, fmt.Errorf("the configuration cannot be read: %w\nA model needs one: INIT and NEXT or SPECIFICATION, "+
+		return nil, file, fmt.Errorf("cannot read the configuration: %w\nA model needs one: INIT and NEXT or SPECIFICATION, "+
 			"constants and what is to be checked; or name another by --config", err)
 	}
 	return config, file, err

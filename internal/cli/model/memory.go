@@ -35,7 +35,7 @@ func (m *memoryFlags) add(f *pflag.FlagSet, usage string) {
 func (m *memoryFlags) bytes() (int64, error) {
 	switch {
 	case m.size != nil && m.mb > 0:
-		return 0, errors.New("--memory and --memory-mb say the same; give one of them")
+		return 0, errors.New("--memory and --memory-mb mean the same; leave out one of them")
 	case m.size != nil && *m.size < leastMemoryBytes:
 		return 0, errors.New("--memory: give 16MiB or more")
 	case m.size != nil:

@@ -55,42 +55,38 @@ func modelCheckVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check SPEC.tla",
 		Short: "Check a TLA+ specification as TLC does",
-		Long: `Goes through all states of a specification, breadth first, and checks what its configuration file (SPEC.cfg, as of
-TLC) names: invariants, properties, deadlock. With --simulate it walks behaviours at random instead. TLC's options with
-one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same here.
-
-States that the memory has no room for go to the disk, into files that end with the check.
-
-Exit code 0 means that there is no error, 1 that there is a behaviour that breaks a property, 2 that the specification
-or its configuration is wrong, 4 that TLC, asked by --tlc, has another answer, 5 that a limit was reached or a property
-cannot be judged.`,
+		Long: "Visit all states of a specification, breadth first, and check what its configuration (SPEC.cfg, as " +
+			"for TLC) names: invariants, properties, deadlock. With --simulate, walk random behaviours instead. " +
+			"TLC's options with one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same " +
+			"here.\n\n" +
+			"States that do not fit in memory go to files on the disk, which are removed at the end.",
 		Args: func(_ *cobra.Command, args []string) error { return m.oneSpecification(args) },
 		RunE: func(c *cobra.Command, args []string) error { return modelCheck(a, c, m, args[0]) },
 	}
 	f := c.Flags()
-	flags.AddSwitch(c, &m.json, "json", "print one JSON document")
+	flags.AddSwitch(c, &m.json, "json", "print one JSON document and nothing else")
 	f.Var(flags.File(&m.config), "config", "read this configuration `file` instead of SPEC.cfg")
-	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
-	flags.AddSwitch(c, &m.deadlock, "deadlock", "do not take states without a successor for errors")
-	flags.AddSwitch(c, &m.goOn, "continue", "go on after a violation")
-	flags.AddSwitch(c, &m.coverage, "coverage", "print how often each action led to a state")
-	flags.AddSwitch(c, &m.difference, "difftrace", "show of each state of a behaviour only the variables that changed")
-	flags.AddSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
+	f.Var(foldersFlag{&m.libraries}, "library", "also look for modules in this `folder`; repeat for several")
+	flags.AddSwitch(c, &m.deadlock, "deadlock", "do not report deadlocks: states without a successor")
+	flags.AddSwitch(c, &m.goOn, "continue", "continue after a violation")
+	flags.AddSwitch(c, &m.coverage, "coverage", "print how often each action reached a state")
+	flags.AddSwitch(c, &m.difference, "difftrace", "in counterexamples, show only the variables that changed")
+	flags.AddSwitch(c, &m.simulate, "simulate", "walk random behaviours")
 	f.Var(flags.Number(&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"), "num",
-		"simulate: how many behaviours to walk (default: no end)")
+		"simulate: how many behaviours to walk (default: no limit)")
 	f.Var(flags.Number(&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"), "depth",
-		fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
+		fmt.Sprintf("most states of a behaviour (default: no limit; simulate: %d)", walkedDepth))
 	f.Var(seedFlag{&m.seed}, "seed", "simulate: `seed` of the behaviours")
-	f.Var(flags.Number(&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"), "max-states", "stop when there are so many distinct states")
-	m.memory.add(f, "use this much memory, a `size` such as 2GiB, then the disk (default: three quarters of what is available)")
+	f.Var(flags.Number(&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"), "max-states", "stop at this `number` of distinct states")
+	m.memory.add(f, "use this much memory, a `size` such as 2GiB, then the disk (default: three quarters of the available memory)")
 	f.Var(flags.File(&m.disk), "metadir", "the `folder` for states that do not fit in memory (default: the folder for temporary files)")
 	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
 	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
-	f.Var(flags.File(&m.userFile), "userFile", "write to this `file` what Print and PrintT say")
+	f.Var(flags.File(&m.userFile), "userFile", "write the output of Print and PrintT to this `file`")
 	f.Var(nameFlag{&m.post}, "postCondition", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
-	f.Var(workersFlag{&m.workers}, "workers", "is taken for TLC's sake: a check has one thread, whatever the number")
-	f.Var(flags.File(&m.tlc), "tlc", "ask TLC, too, and compare: the path of this `file`, tla2tools.jar, and of other jars after a colon")
+	f.Var(workersFlag{&m.workers}, "workers", "accepted for compatibility with TLC; a check has one thread")
+	f.Var(flags.File(&m.tlc), "tlc", "also run TLC and compare its answer: the `file` tla2tools.jar, with other jars after a colon")
 	m.tlcFlags(c)
 	return c
 }
@@ -269,7 +265,7 @@ func checkModel(a *console.App, c *cobra.Command, m *modelling, spec *tla.Spec, 
 	debug.SetMemoryLimit(memory)
 	if m.simulate {
 		if m.dump.file != "" {
-			return nil, errors.New("--dump: a simulation does not know all states; leave out --simulate, or dump counterexamples by --dumpTrace")
+			return nil, errors.New("--dump does not apply to --simulate, which does not visit all states; write counterexamples with --dumpTrace")
 		}
 		o.Progress = func(r *tla.Report) {
 			a.Note("Progress: %s with %s checked", plural.Count(r.Initial, "behaviour"), plural.Count(r.Generated, "state"))
@@ -321,19 +317,19 @@ func judged(r *tla.Report, m *modelling) (string, int) {
 	case m.simulate && r.Stopped != "" && r.Stopped != tla.ByExit && r.Generated > 0 && r.Walked < max(int(m.number), 1):
 		return fmt.Sprintf("UNKNOWN: %s walked to the end: %s", of(r.Walked, int(m.number)), r.Stopped), check.ExitUnknown
 	case r.Stopped == "" && r.Barred:
-		return "UNKNOWN: the action constraints leave out all steps: no step was checked", check.ExitUnknown
+		return "UNKNOWN: the action constraints exclude all steps, so no step was checked", check.ExitUnknown
 	case m.simulate && len(r.Unchecked) == 0 && r.Generated > 0:
 		return "No error has been found in the behaviours that were walked" + because(r) + ".", check.ExitHolds
 	case r.Stopped != "" && r.Complete:
-		return "UNKNOWN: all states were seen, but not all that is asked of them was judged: " + r.Stopped, check.ExitUnknown
+		return "UNKNOWN: all states were seen, but not everything was judged: " + r.Stopped, check.ExitUnknown
 	case r.Stopped != "":
 		return "UNKNOWN: not all states were seen: " + r.Stopped, check.ExitUnknown
 	case len(r.Unchecked) > 0:
 		return "UNKNOWN: not all properties were checked", check.ExitUnknown
 	case r.Generated == 0 && len(r.Actions) > 0:
-		return "UNKNOWN: there is no initial state: nothing was checked", check.ExitUnknown
+		return "UNKNOWN: there is no initial state, so nothing was checked", check.ExitUnknown
 	case r.Distinct == 0 && len(r.Actions) > 0:
-		return "UNKNOWN: the constraints leave out all initial states: no step was checked", check.ExitUnknown
+		return "UNKNOWN: the constraints exclude all initial states, so no step was checked", check.ExitUnknown
 	}
 	text := "Model checking completed. No error has been found."
 	if len(r.Actions) > 0 && !slices.ContainsFunc(r.Actions, func(n tla.ActionCount) bool { return n.Generated > 0 }) {

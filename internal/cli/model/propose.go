@@ -36,37 +36,36 @@ func modelProposeVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "propose [SPEC.tla] [LOG...]",
 		Short: "Propose which log lines are which actions of a specification",
-		Long: `Prints a mapping of log lines and events of SDKs to actions of a specification, as exploration.guide and checks of type model have
-it, for a person to edit. Lines are those of files, each of one node with the file's name, or what bloodhound run --logs printed; or,
-with --world, those of one run of a world. Without SPEC.tla, the specification is that of the world's guide or property.
-
-The lines are then followed by the proposed rules, and comments at the end say how far. Exit code 0 means that all actions have a rule
-and all mapped events are steps of the specification, 1 that an event is none, 2 a mistake, 5 that actions have no rule, that nothing
-was mapped or that the lines cannot be followed.`,
+		Long: "Print a mapping from log lines and SDK events to actions of a specification, in the form of " +
+			"exploration.guide and of checks of type model, for you to edit.\n\n" +
+			"The lines come from files, one for each node and named after it, from the output of `bloodhound run " +
+			"--logs`, or, with --world, from one run. Without SPEC.tla, propose uses the specification of the " +
+			"world's guide or property.\n\n" +
+			"It then follows the lines by the proposed rules, and appends comments about how far they carry.",
 		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return modelPropose(a, c, m, args) },
 	}
 	f := c.Flags()
 	f.Var(flags.File(&m.mapping.Config), "config", "read this configuration `file` instead of SPEC.cfg")
-	f.Var(foldersFlag{&m.mapping.Library}, "library", "look for modules in this `folder`, too; may be given several times")
-	f.StringVar(&m.world, "world", "", "run the world of this `folder or file` once, and take its lines")
+	f.Var(foldersFlag{&m.mapping.Library}, "library", "also look for modules in this `folder`; repeat for several")
+	f.StringVar(&m.world, "world", "", "run the world of this `folder or file` once, and use its lines")
 	m.flags.AddOneSeed(c)
 	m.flags.AddEngine(c, "", "run the world by this `engine`: ")
 	return c
 }
 
 func modelPropose(a *console.App, c *cobra.Command, m *proposing, args []string) error {
-	const remedy = "give a specification and its logs, bloodhound model propose SPEC.tla LOG..., or a world, bloodhound model propose [SPEC.tla] --world FOLDER"
+	const remedy = "usage: bloodhound model propose SPEC.tla LOG..., or bloodhound model propose [SPEC.tla] --world FOLDER"
 	if len(args) > 0 && strings.HasSuffix(args[0], ".tla") {
 		m.mapping.Spec, args = args[0], args[1:]
 	}
 	switch {
 	case m.world != "" && len(args) > 0:
-		return fmt.Errorf("%s and --world %s both give lines: leave one of them out", args[0], m.world)
+		return fmt.Errorf("%s and --world %s both give lines; leave out one of them", args[0], m.world)
 	case m.world == "" && m.mapping.Spec == "":
-		return errors.New("there is no specification: " + remedy)
+		return errors.New("no specification given; " + remedy)
 	case m.world == "" && len(args) == 0:
-		return errors.New("there are no lines: " + remedy)
+		return errors.New("no log lines given; " + remedy)
 	}
 	var p *project.Project
 	dir := "."
@@ -178,10 +177,10 @@ func linesOfFiles(a *console.App, names []string) (events []model.Event, unorder
 	for _, name := range names {
 		text, err := regular.Read(name, maxLogBytes)
 		if err != nil {
-			return nil, "", fmt.Errorf("the log cannot be read: %w", err)
+			return nil, "", fmt.Errorf("cannot read the log: %w", err)
 		}
 		if strings.TrimSpace(string(text)) == "" {
-			return nil, "", fmt.Errorf("%s is empty: there is nothing to propose a mapping from", name)
+			return nil, "", fmt.Errorf("%s is empty, so there is nothing to map", name)
 		}
 		texts = append(texts, string(text))
 	}
@@ -196,7 +195,7 @@ func linesOfFiles(a *console.App, names []string) (events []model.Event, unorder
 func followProposal(m *world.Mapping, events []model.Event, p *propose.Proposal) (verdict string, code int, err error) {
 	c, err := model.Map(m)
 	if err != nil {
-		return "", 0, fmt.Errorf("the proposed mapping cannot be loaded: %w", err)
+		return "", 0, fmt.Errorf("cannot load the proposed mapping: %w", err)
 	}
 	var wanted []model.Event
 	for _, e := range events {

@@ -72,7 +72,7 @@ func secondOpinion(ctx context.Context, a *console.App, m *modelling, file strin
 	for _, text := range d.Differences {
 		fmt.Fprintf(out, "DIFFERENT: %s\n", text)
 	}
-	fmt.Fprintf(out, "%s has another answer: one of the two is wrong. Please report it with the specification and its configuration.\n", o.Version)
+	fmt.Fprintf(out, "%s has a different answer, so one of the two is wrong. Please report it with the specification and its configuration.\n", o.Version)
 	a.Code = check.ExitNotReproducible
 	return d, nil
 }
@@ -87,7 +87,7 @@ func secondOfError(ctx context.Context, a *console.App, m *modelling, file strin
 	answer := ""
 	switch {
 	case failed != nil:
-		return fmt.Errorf("%w\nTLC has no answer, either", err)
+		return fmt.Errorf("%w\nTLC has no answer either", err)
 	case len(o.Violations) > 0:
 		answer = "found a violation, " + tlc.Names(o.Violations)
 	default:

@@ -23,12 +23,12 @@ import (
 // Options that TLC has and that change nothing here. Those with a value take it.
 var (
 	idleSwitches = map[string]string{
-		"modelcheck":          "it is what this verb does",
-		"cleanup":             "files of states end with the check",
+		"modelcheck":          "it is the default",
+		"cleanup":             "files of states are removed at the end",
 		"gzip":                "files of states are not compressed",
 		"nowarning":           "there are no warnings",
 		"terse":               "values are printed in full",
-		"debug":               "it is for TLC's own code",
+		"debug":               "it concerns TLC's own code",
 		"noGenerateSpecTE":    "no specification of a trace is written",
 		"noTE":                "no specification of a trace is written",
 		"noGenerateSpecTEBin": "no specification of a trace is written",
@@ -36,7 +36,7 @@ var (
 	}
 	idleValues = map[string]string{
 		"checkpoint": "there are no checkpoints",
-		"fp":         "there is one kind of fingerprints",
+		"fp":         "there is only one kind of fingerprint",
 		"fpbits":     "fingerprints are in one table",
 		"fpmem":      "--memory bounds the memory",
 		"lncheck":    "temporal properties are checked once, at the end",
@@ -45,7 +45,7 @@ var (
 	// Options that would mean something else here than there.
 	refusedSwitches = map[string]string{
 		"generateSpecTE": "no specification of a trace is written; -dumpTrace tla FILE writes the counterexample as a module",
-		"view":           "counterexamples show all variables; write what is to be shown as an operator, and name it by ALIAS",
+		"view":           "counterexamples show all variables; name an operator with the values to show under ALIAS",
 		"tool":           "messages have no codes here; --json prints one document for programs",
 		"debugger":       "there is no debugger",
 		"generate":       "use -simulate, which draws an action and one of the steps that it allows",
@@ -54,9 +54,9 @@ var (
 		"simulate-file":    "behaviours of a simulation are not written; -dumpTrace json FILE writes a counterexample",
 		"simulate-part":    "write -simulate num=5; -depth, -seed and the like are options of their own",
 		"simulate-stats":   "there is no graph of actions; --coverage counts them",
-		"recover":          "there are no checkpoints: run the check anew",
-		"dfid":             "states are gone through breadth first; --depth bounds the behaviours",
-		"aril":             "a simulation depends on its seed alone: give --seed",
+		"recover":          "there are no checkpoints; run the check again",
+		"dfid":             "the search is breadth first; --depth bounds the behaviours",
+		"aril":             "a simulation depends only on its seed; give --seed",
 		"inv":              "write the formula as an operator of the specification, and name it under INVARIANT",
 		"invlevel":         "write TLCGet(\"level\") < N as an operator of the specification, and name it under INVARIANT",
 		"loadTrace":        "traces are not read; bloodhound model trace validates a log",
@@ -158,7 +158,7 @@ func (f foldersFlag) Set(text string) error {
 	case err != nil:
 		return err
 	case !i.IsDir():
-		return fmt.Errorf("%s is no folder", text)
+		return fmt.Errorf("%s is not a folder", text)
 	}
 	*f.names = append(*f.names, text)
 	return nil
@@ -260,17 +260,17 @@ func (f traceFlag) Set(text string) error {
 func (m *modelling) idle(a *console.App, c *cobra.Command) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if _, ok := f.Value.(idleFlag); ok {
-			a.Note("-%s changes nothing: %s", f.Name, f.Usage)
+			a.Note("-%s has no effect: %s", f.Name, f.Usage)
 		}
 	})
 	if m.workers != "" && m.workers != "1" {
-		a.Note("-workers %s changes nothing: a check has one thread", m.workers)
+		a.Note("-workers %s has no effect: a check has one thread", m.workers)
 	}
 	switch {
 	case !m.simulate && c.Flags().Changed("num"):
-		a.Note("--num changes nothing: it counts the behaviours that --simulate walks")
+		a.Note("--num has no effect without --simulate")
 	case m.simulate && c.Flags().Changed("max-states"):
-		a.Note("--max-states changes nothing: a simulation does not count distinct states; --num bounds it")
+		a.Note("--max-states has no effect with --simulate; use --num")
 	}
 }
 
@@ -288,7 +288,7 @@ func (m *modelling) configure(config *tla.Config, file string) error {
 	}
 	switch {
 	case module+".tla" != filepath.Base(file):
-		return fmt.Errorf("--postCondition %s: the operator must be one of the specification itself, %s", m.post,
+		return fmt.Errorf("--postCondition %s: the operator must belong to the specification itself, %s", m.post,
 			strings.TrimSuffix(filepath.Base(file), ".tla"))
 	case !slices.Contains(config.Postconditions, name):
 		config.Postconditions, config.PostconditionFrom = append(config.Postconditions, name), "--postCondition"
@@ -337,7 +337,7 @@ func (d *dump) Set(text string) error {
 			case "colorize":
 				d.Colours = true
 			default:
-				return fmt.Errorf("%s is not supported: with dot there may be actionlabels and colorize", option)
+				return fmt.Errorf("%s is not supported; dot allows actionlabels and colorize", option)
 			}
 		}
 	}

@@ -38,17 +38,14 @@ func modelTraceVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace SPEC.tla [LOG.ndjson]",
 		Short: "Validate a recorded log against a trace specification",
-		Long: `Looks for a behaviour of a trace specification that goes through all of the log which it reads by ndJsonDeserialize.
-If there is none, it prints the first line that no behaviour gets past, the state before it, and the conditions that were
-false there. Invariants and step properties of the configuration are checked on the way.
-
-LOG is what the specification reads: the variables of IOEnv that the log's name depends on are set to it; a specification
-that names its log by itself reads LOG instead.
-
-Exit code 0 means that the log is accepted, 1 that it is refused or that a property is broken, 2 that the specification,
-its configuration or the log is wrong, 5 that a limit was reached or that the end of the log is unknown.`,
+		Long: "Look for a behaviour of a trace specification that covers the complete log, which the specification " +
+			"reads by ndJsonDeserialize. If there is none, print the first line that no behaviour gets past, the " +
+			"state before it, and the conditions that were false there. Invariants and step properties of the " +
+			"configuration are checked on the way.\n\n" +
+			"LOG sets the variables of IOEnv on which the log's name depends. A specification that names its log " +
+			"itself reads LOG instead.",
 		Args: func(_ *cobra.Command, args []string) error {
-			const remedy = "model trace takes a specification and a log: bloodhound model trace SPEC.tla LOG.ndjson"
+			const remedy = "usage: bloodhound model trace SPEC.tla LOG.ndjson"
 			switch {
 			case len(args) > 2:
 				return fmt.Errorf("%s; these are %s: %s", remedy, plural.Count(len(args), "argument"), strings.Join(args, " "))
@@ -60,15 +57,15 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 		RunE: func(c *cobra.Command, args []string) error { return modelTrace(a, c, m, args) },
 	}
 	f := c.Flags()
-	flags.AddSwitch(c, &m.json, "json", "print one JSON document")
+	flags.AddSwitch(c, &m.json, "json", "print one JSON document and nothing else")
 	f.Var(flags.File(&m.config), "config", "read this configuration `file` instead of SPEC.cfg")
-	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
-	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
+	f.Var(foldersFlag{&m.libraries}, "library", "also look for modules in this `folder`; repeat for several")
+	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; repeat for several")
 	f.Var(nameFlag{&m.position}, "position",
-		"the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
+		"`name` of the variable or operator for the log's next item; level is the number of the state (default: the index of the log)")
 	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property "+
 		"says, or that the position is behind the log)")
-	m.memory.add(f, "stop when this much memory is in use, a `size` such as 2GiB (default: three quarters of what is available)")
+	m.memory.add(f, "stop when this much memory is in use, a `size` such as 2GiB (default: three quarters of the available memory)")
 	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
 	return c
 }
@@ -130,13 +127,13 @@ func modelTrace(a *console.App, c *cobra.Command, m *tracing, args []string) err
 			return fmt.Errorf("--env %s: give a name and a value, as --env JSON=log.ndjson", e)
 		}
 		if before, ok := config.Environment[name]; ok && before != v {
-			return fmt.Errorf("--env %s: %s is set to %s, too; leave one of them out", e, name, before)
+			return fmt.Errorf("--env %s: %s is also set to %s; leave out one of them", e, name, before)
 		}
 		config.Environment[name] = v
 	}
 	if len(args) == 2 {
 		if _, err := os.Stat(args[1]); err != nil {
-			return fmt.Errorf("the log cannot be read: %w", err)
+			return fmt.Errorf("cannot read the log: %w", err)
 		}
 		config.Log = args[1]
 	}

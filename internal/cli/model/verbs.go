@@ -16,10 +16,10 @@ func Verbs(a *console.App) []*cobra.Command {
 func modelVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "model",
-		Short: "Work with specifications in TLA+",
+		Short: "Check TLA+ specifications, and logs against them",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown verb %q of model\nRun `bloodhound model --help` for the list", args[0])
+				return fmt.Errorf("unknown command %q of model\n`bloodhound model --help` lists the commands", args[0])
 			}
 			return nil
 		},

@@ -70,12 +70,12 @@ func (p *Project) RunBuilds(ctx context.Context, a *console.App) error {
 func buildRemedy(err error, s config.Build) string {
 	problem, _ := report.Unwritable(filepath.Join(s.Dir, ".bloodhound-try"))
 	if errors.Is(err, exec.ErrNotFound) {
-		problem = "this machine has no " + s.Argv[0]
+		problem = "this machine lacks " + s.Argv[0]
 	}
 	if problem == "" {
-		return "; mend the program, or the node's `build:`"
+		return "; fix the program, or the node's `build:`"
 	}
-	return "; " + problem + ": run `bloodhound build` where it can be built, and set " + BuiltVariable + "=" + flags.ShellQuote(s.Dir) +
+	return "; " + problem + ": run `bloodhound build` on a machine that has it, and set " + BuiltVariable + "=" + flags.ShellQuote(s.Dir) +
 		" here, as deploy/project.Dockerfile does (docs/how-to/run-a-fleet.md)"
 }
 

@@ -37,7 +37,7 @@ func buildImages(ctx context.Context, a *console.App) config.Dockerfiles {
 		b := &build.Builder{Store: s, Image: from, Run: commandRunner(s), Report: func(text string) { a.Note("%s: %s", r.Name, text) }}
 		img, err := b.Build(ctx, r)
 		if ctx.Err() != nil {
-			return nil, errors.New("interrupted; the next build goes on behind the last step that was done")
+			return nil, errors.New("interrupted; the next build continues after the last finished step")
 		}
 		return img, err
 	}
@@ -57,8 +57,8 @@ func baseImage(ctx context.Context, a *console.App, name string, pull bool) (*im
 	if img, err := find("docker-daemon:"+name, "", ""); err == nil {
 		return img, nil
 	}
-	return nil, fmt.Errorf("%w; `bloodhound image pull` can bring it beforehand, and `additional_contexts: {\"%s\": "+
-		"\"oci-layout://FOLDER\"}` takes it from a folder", err, name)
+	return nil, fmt.Errorf("%w; pull it in advance with `bloodhound image pull`, or use `additional_contexts: {\"%s\": "+
+		"\"oci-layout://FOLDER\"}` for a folder", err, name)
 }
 
 // Limits of a RUN. What it writes lies in memory until it has ended.
@@ -110,7 +110,7 @@ func commandRunner(store *image.Store) build.Runner {
 		}
 		layered, ok := run.World.(engine.Layered)
 		if !ok {
-			return nil, errors.New("this engine cannot say what a program has written")
+			return nil, errors.New("this engine does not report the files that a program wrote")
 		}
 		out := run.Record()
 		r := &build.Result{EndNs: c.StartNs + out.VirtualNs, Output: lines[max(0, len(lines)-runOutputLines):]}

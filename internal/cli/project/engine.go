@@ -27,10 +27,10 @@ func (p *Project) MoveOn(a *console.App, r *record.Refusal) bool {
 		return false
 	}
 	if lacks := EngineLacks(p.Spec, world.VM); lacks != "" {
-		a.Note("%s, and a program that left for it proves nothing. The engine vm, which runs that call, cannot run this world here: %s", r, lacks)
+		a.Note("%s, and the program ended because of it, so the run proves nothing. The engine vm, which supports the call, cannot run here: %s", r, lacks)
 		return false
 	}
-	a.Note("%s, and a program left for it: engine auto moves on to vm, which runs that call, for %s", r, record.VMCost)
+	a.Note("%s, and the program ended because of it: engine auto continues with vm, which supports the call, for %s", r, record.VMCost)
 	p.Spec.Engine = world.VM
 	p.Arguments = strings.ReplaceAll(p.Arguments, " --engine "+engines.Auto, " --engine "+world.VM)
 	return true

@@ -60,7 +60,7 @@ func runGit(c *exec.Cmd) (string, error) {
 		return string(out), nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("there is no git on this machine")
+		return "", errors.New("git is not installed")
 	}
 	return "", &gitError{said.String(), err}
 }
@@ -120,7 +120,7 @@ func gitAsStranger(ctx context.Context, dir string, args ...string) (string, err
 	}
 	defer os.RemoveAll(made)
 	if err := own.link(made); err != nil {
-		return "", fmt.Errorf("the repository %s of another owner cannot be read: %w", top, err)
+		return "", fmt.Errorf("cannot read the repository %s, which belongs to another user: %w", top, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, strangerTime)
 	defer cancel()
@@ -159,7 +159,7 @@ func strangersRepository(dir string) (top string, g gitFolders, err error) {
 			}
 			return top, g, err
 		case top == filepath.Dir(top):
-			return "", g, fmt.Errorf("%s lies in no git repository", dir)
+			return "", g, fmt.Errorf("%s is not in a git repository", dir)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (g gitFolders) link(made string) error {
 	}
 	text := strings.TrimSpace(string(head))
 	if !headForm.MatchString(text) {
-		return errors.New("its HEAD has another form")
+		return errors.New("its HEAD has an unknown form")
 	}
 	config, err := g.config()
 	if err == nil {

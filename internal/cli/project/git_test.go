@@ -265,7 +265,7 @@ func TestNoCommit(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(r.dir, ".git"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if why := NoCommit(t.Context(), r.dir); !strings.Contains(why, "there is no git on this machine") {
+	if why := NoCommit(t.Context(), r.dir); !strings.Contains(why, "git is not installed") {
 		t.Error(why)
 	}
 }

@@ -45,7 +45,7 @@ func ImageOptions(a *console.App, platform string) (image.Options, error) {
 		}
 		registry, mirror, ok := strings.Cut(pair, "=")
 		if !ok || registry == "" || mirror == "" {
-			return o, fmt.Errorf("%s: %q is no mirror; write REGISTRY=HOST, such as docker.io=mirror.example", mirrorsVariable, pair)
+			return o, fmt.Errorf("%s: %q is not a mirror; write REGISTRY=HOST, such as docker.io=mirror.example", mirrorsVariable, pair)
 		}
 		if o.Mirrors == nil {
 			o.Mirrors = map[string][]string{}
@@ -87,7 +87,7 @@ func findImages(ctx context.Context, a *console.App) config.Images {
 	return func(name, dir, policy string) (*image.Image, error) {
 		s, err := OpenImages()
 		if err != nil {
-			return nil, fmt.Errorf("%w; BLOODHOUND_IMAGES can name a folder that you may write to", err)
+			return nil, fmt.Errorf("%w; set BLOODHOUND_IMAGES to a folder that you can write to", err)
 		}
 		o, err := ImageOptions(a, "")
 		if err != nil {

@@ -29,7 +29,7 @@ func Options(f *flags.Set, args []string) (config.Options, error) {
 		o.UsualFaultMode = flags.UsualFaults
 	}
 	if f.Config != "" && len(args) > 0 {
-		return o, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.Config)
+		return o, fmt.Errorf("%s and --config %s both name a project; leave out one of them", args[0], f.Config)
 	}
 	if len(args) > 0 {
 		o.Path = args[0]
@@ -63,7 +63,7 @@ func Load(ctx context.Context, a *console.App, f *flags.Set, args []string) (*Pr
 	o.Images, o.Dockerfiles = findImages(ctx, a), buildImages(ctx, a)
 	r, err := ReadConfig(o)
 	if err != nil && ctx.Err() != nil { // what it says of images and their builds follows from that
-		return nil, program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull or build of images goes on from there"))
+		return nil, program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull or build of images continues"))
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func noteStrays(r *config.Result) {
 		for _, path := range strays {
 			at := r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name}})[0]
 			r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: "template",
-				Text: flags.RelativeTo(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes " +
+				Text: flags.RelativeTo(r.Spec.Dir, path) + " is not a test command: its name has none of the seven prefixes " +
 					"(`bloodhound docs antithesis`), nor helper_"})
 		}
 	}
@@ -150,7 +150,7 @@ func validateProperties(r *config.Result) error {
 		}
 		at := r.Locate(engine.Mistakes{m})[0]
 		r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: p.Name,
-			Text: "the condition is no expression over the history, so its verdict is unknown: " + err.Error()})
+			Text: "the condition is not an expression over the history, so its verdict is unknown: " + err.Error()})
 	}
 	if len(mistakes) > 0 {
 		return r.Locate(mistakes)

@@ -73,7 +73,8 @@ func briefNotes(a *console.App, notes []config.Note, arguments string) {
 		case !r.idle || len(of) == 1:
 			a.Note("note: %s", &r)
 		case of[0].text == r.text: // the first of them stands for all
-			a.Note("note: %s: keys without effect here: %s; `bloodhound config%s` prints where and why", r.file, strings.Join(lastParts(of), ", "), arguments)
+			a.Note("note: %s: these keys have no effect here: %s; `bloodhound config%s` shows where and why",
+				r.file, strings.Join(lastParts(of), ", "), arguments)
 		}
 	}
 }

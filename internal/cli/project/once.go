@@ -15,8 +15,8 @@ func RequireRepeats(spec *world.Spec, verb string) error {
 	if spec.Engine != world.Container {
 		return nil
 	}
-	return fmt.Errorf("`%s` needs runs that repeat, and those of the container engine happen once, in real time; `%s ...%s` runs "+
-		"the same tape on the native engine", verb, verb, onNative)
+	return fmt.Errorf("`%s` needs runs that repeat, and runs of the container engine happen only once, in real time; `%s ...%s` plays "+
+		"the same seed on the native engine", verb, verb, onNative)
 }
 
 // OnNativeEngine are arguments of a command that ask for the native engine.

@@ -127,7 +127,7 @@ func (p *Project) WorkersOf(flag int) int {
 func Snapshots(a *console.App, f *flags.Set, p *Project, workers int) runner.Budget {
 	b, none := SnapshotBudget(f, p)
 	if b.Among = workers; b.None {
-		a.Note("note: all runs begin at their boot, as %s is 0; leave it out to have the default", none)
+		a.Note("note: all runs start from boot because %s is 0; leave it out for the default", none)
 	}
 	return b
 }
@@ -175,6 +175,6 @@ func stateError(err error, state string) error {
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return report.DiskError(err, state)
 	}
-	return fmt.Errorf("%w: user %d must be able to write to %s; give it the folder, or name another one in the environment: %s=FOLDER",
+	return fmt.Errorf("%w: user %d cannot write to %s; change its owner, or use another folder with %s=FOLDER",
 		err, os.Geteuid(), state, StateVariable)
 }

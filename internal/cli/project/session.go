@@ -131,7 +131,7 @@ func NoteUnrepeatable(ctx context.Context, a *console.App, s *Session, t tape.Ta
 	if reads {
 		difference = explore.ReadsCode + ": " + difference
 	}
-	first.Repeat = record.Repeat{Reason: "the same tape gave two runs: " + difference}
+	first.Repeat = record.Repeat{Reason: "the same seed gave two different runs: " + difference}
 	return nil
 }
 

@@ -34,7 +34,7 @@ func WorldDigest(spec *world.Spec) string {
 	}
 	text, bad := json.Marshal(here)
 	if err = errors.Join(err, bad); err != nil {
-		panic("a Spec that is no JSON: " + err.Error())
+		panic("a Spec that is not JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

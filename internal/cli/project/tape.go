@@ -26,7 +26,7 @@ func TapeOf(f *flags.Set, c *cobra.Command, p *Project) (tape.Tape, error) {
 		}
 		return tape.Tape{Seed: SeedOf(f, c, p)}, nil
 	}
-	const remedy = "name a file that holds a tape in its text form; `bloodhound docs cli` describes it"
+	const remedy = "give a file with a tape; `bloodhound docs cli` describes the format"
 	text, err := regular.Read(f.TapeFile, maxTapeBytes)
 	if err != nil {
 		return tape.Tape{}, fmt.Errorf("--tape: %w; %s", err, remedy)
@@ -69,7 +69,7 @@ func TraceJob(f *flags.Set, c *cobra.Command, p *Project) (*explore.Trace, error
 	}
 	if t.File == "" {
 		if c.Flags().Changed("trace-format") {
-			return nil, errors.New("--trace-format: there is no trace to be written; name its file with --trace")
+			return nil, errors.New("--trace-format needs --trace FILE")
 		}
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func TraceJob(f *flags.Set, c *cobra.Command, p *Project) (*explore.Trace, error
 	}
 	problem, remedy := report.Unwritable(path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && problem == "" {
-		problem, remedy = "it is no regular file", "name a file; a trace is written beside it first, and then takes its name"
+		problem, remedy = "it is not a regular file", "name a regular file; the trace is written beside it and then renamed"
 	}
 	switch {
 	case problem == "":

@@ -18,14 +18,14 @@ func buildVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "build [FOLDER or FILE]...",
-		Short: "Build the programs of projects, and run nothing else",
-		Long: `Runs the build: commands of one or more projects, which the other verbs run before their first run. The Dockerfile of an image runs
-it, and sets BLOODHOUND_BUILT to the project's folder: there the other verbs build nothing.
-Exit code 0: all are built; 2: a command has failed.`,
+		Short: "Build the programs of projects",
+		Long: "Run the `build:` commands of one or more projects. Other commands do this before their first run. " +
+			"The Dockerfile of an image runs build and sets BLOODHOUND_BUILT to the project's folder; other " +
+			"commands then build nothing there.",
 		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return buildProjects(c.Context(), a, f, args) },
 	}
-	c.Flags().Var(flags.Files(&f.Compose), "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
+	c.Flags().Var(flags.Files(&f.Compose), "compose", "read the nodes from this Compose `file`; repeat to merge several")
 	c.Flags().Var(flags.File(&f.Config), "config", "read this configuration `file` instead of bloodhound.yaml")
 	return c
 }

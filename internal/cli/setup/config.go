@@ -93,16 +93,18 @@ func configVerb(a *console.App) *cobra.Command {
 	wanted := make([]bool, len(lists))
 	c := &cobra.Command{
 		Use:   "config [FOLDER or FILE]",
-		Short: "Check a configuration and print it resolved",
-		Long: `Reads a configuration or Compose files as a run does, and prints them as one bloodhound.yaml: variables and defaults are
-filled in, several files are merged, and comments list addresses and the rules of a preset. In the same folder the
-output gives the same world. --json prints the world itself. Nothing is built, pulled or started, and nothing that the
-configuration names needs to be on this machine. What images say (commands, environments, users, volumes) is left out.`,
+		Short: "Check a configuration and print it with all defaults",
+		Long: "Read a configuration or Compose files as a run does, and print them as one bloodhound.yaml: " +
+			"variables and defaults filled in, several files merged, addresses and the rules of a preset as " +
+			"comments. In the same folder, the output describes the same system. --json prints the resolved " +
+			"world.\n\n" +
+			"config builds, pulls and starts nothing, and needs none of the programs. It omits what images " +
+			"declare (commands, environments, users, volumes).",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return printConfig(a, f, args, quiet, wanted) },
 	}
 	f.AddPlacesAndDocument(c)
-	c.Flags().VarPF(flags.Switch(&quiet), "quiet", "q", "print no world, only notes and mistakes").NoOptDefVal = "true"
+	c.Flags().VarPF(flags.Switch(&quiet), "quiet", "q", "print only notes and mistakes").NoOptDefVal = "true"
 	alone := []string{"json", "quiet"}
 	for i, l := range lists {
 		flags.AddSwitch(c, &wanted[i], l.flag, l.usage)

@@ -20,8 +20,8 @@ func docsVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [TOPIC]",
 		Short: "Read the documentation of this version, offline",
-		Long: `Prints a page of the documentation, in Markdown, or without a topic the list of pages. A topic is the name of a page, such as faults,
-config/faults or run-in-ci, or the beginning of one.`,
+		Long: "Print a page of the documentation as Markdown. TOPIC is the name of a page, such as faults or config/faults, or its " +
+			"beginning. The name of a command prints the command's page. Without a topic, list the pages.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -32,10 +32,10 @@ config/faults or run-in-ci, or the beginning of one.`,
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "search WORD...",
-		Short: "Find the sections of the documentation that have all or most of some words",
+		Short: "Find the sections of the documentation that have these words",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("give the words to look for: bloodhound docs search WORD...")
+				return errors.New("docs search needs words to search for: bloodhound docs search WORD...")
 			}
 			return nil
 		},
@@ -93,14 +93,23 @@ func listPages(a *console.App) error {
 		}
 		fmt.Fprintf(a.Out, "  %-36s %s\n", p.topic, p.title)
 	}
-	fmt.Fprint(a.Out, "\n`bloodhound docs TOPIC` prints a page, and `bloodhound docs search WORD...` looks for words\n")
+	fmt.Fprint(a.Out, "\n`bloodhound docs TOPIC` prints a page. `bloodhound docs search WORD...` searches all pages.\n")
 	return nil
 }
 
-// printPage prints the page of a topic.
+// printPage prints the page of a topic. Where a command and a page of the reference share a name, the command comes first.
 func printPage(a *console.App, topic string) error {
 	if p, ok := pageNamed(topic); ok {
-		fmt.Fprint(a.Out, p.text)
+		for line := range strings.Lines(p.text) {
+			if !strings.HasPrefix(line, "<!-- ") {
+				fmt.Fprint(a.Out, line)
+			}
+		}
+		for _, other := range pages() {
+			if other.file != p.file && strings.EqualFold(path.Base(other.topic), topic) {
+				a.Note("see also: bloodhound docs %s", strings.TrimSuffix(other.file, ".md"))
+			}
+		}
 		return nil
 	}
 	var topics []string
@@ -111,20 +120,21 @@ func printPage(a *console.App, topic string) error {
 	if near := suggest.Nearest(strings.ToLower(topic), topics); near != "" {
 		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
 	}
-	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` looks for the word", topic, remedy, topic)
+	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` searches for the word", topic, remedy, topic)
 }
 
-// pageNamed finds a page by its path, its topic, the last part of its topic, or the beginning of that.
+// pageNamed finds a page by its path, the name of a command, its topic, the last part of its topic, or the beginning of that.
 func pageNamed(topic string) (docsPage, bool) {
 	all := pages()
 	wanted := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(topic, "docs/"), ".md"))
 	atPath := func(p docsPage) bool { return strings.ToLower(strings.TrimSuffix(p.file, ".md")) == wanted }
+	command := func(p docsPage) bool { return strings.ToLower(p.topic) == "commands/"+wanted }
 	named := func(p docsPage) bool { return strings.ToLower(p.topic) == wanted }
 	ends := func(p docsPage) bool { return path.Base(strings.ToLower(p.topic)) == path.Base(wanted) }
 	begins := func(p docsPage) bool {
 		return strings.HasPrefix(path.Base(strings.ToLower(p.topic)), path.Base(wanted))
 	}
-	for _, is := range []func(docsPage) bool{atPath, named, ends, begins} {
+	for _, is := range []func(docsPage) bool{atPath, command, named, ends, begins} {
 		if i := slices.IndexFunc(all, is); i >= 0 {
 			return all[i], true
 		}
@@ -168,12 +178,12 @@ func searchPages(a *console.App, args []string) error {
 	}
 	list = slices.DeleteFunc(list, func(f found) bool { return f.words < most })
 	if most < len(words) {
-		a.Note("no section has all of these words; these have %d of %d", most, len(words))
+		a.Note("no section has all of these words; showing sections with %d of %d", most, len(words))
 	}
 	slices.SortStableFunc(list, func(x, y found) int { return y.inHeading - x.inHeading })
 	for i, f := range list {
 		if i == maxFound {
-			fmt.Fprintf(a.Out, "and %d more; give more words\n", len(list)-i)
+			fmt.Fprintf(a.Out, "and %d more; add words to narrow the search\n", len(list)-i)
 			break
 		}
 		fmt.Fprintf(a.Out, "%s: %s\n    %s\n", f.page.topic, f.section.heading, report.Fit(f.section.line(words), docsColumns))

@@ -49,28 +49,27 @@ func doctorVerb(a *console.App) *cobra.Command {
 	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
-		Short: "Check this machine, or run one program alone and name the system calls that it needs and that are not supported",
-		Long: `Without a program, reports what this machine offers to an engine, and runs a small world twice; then, which other engines can run worlds
-here, and what to do for those that cannot. --selftest also injects each kind of fault:
-a program must observe it, must not report it without the fault, and the ledger must count it as observed only then.
-
-With a program, runs it alone in a world without faults and names the system calls that it needs and that are not supported.
-A name is looked up in the PATH of a node, which is not yours; a path starts at the current folder.
-Exit code 3: the engine cannot run worlds here. With a program, 1: the program crashed or its exit code is not 0; 4: the run does not repeat; 5: a system call was refused.`,
+		Short: "Check this machine, or try one program in a world",
+		Long: "Without PROGRAM, check what this machine offers to an engine, run a small world twice, and list the " +
+			"other engines with what they lack here. --selftest also injects each kind of fault, to see that a " +
+			"program observes it and that the ledger counts it.\n\n" +
+			"With PROGRAM, run it alone in a world without faults and name the system calls that it needs and " +
+			"that Bloodhound does not support. A name is looked up in the PATH of a node, which is not yours. A " +
+			"path starts at the current folder.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && selfTest {
-				return errors.New("--selftest runs programs of its own: leave out " + flags.ShellQuote(args[0]))
+				return errors.New("--selftest runs its own programs; leave out " + flags.ShellQuote(args[0]))
 			}
 			if c.Flags().Changed("engine") && (len(args) > 0 || selfTest) {
-				return errors.New("doctor runs programs by the engine native alone: leave out --engine")
+				return errors.New("doctor runs programs only with the engine native; leave out --engine")
 			}
 			if len(args) > 0 {
 				return doctorProgram(a, c, f, maxTime, args)
 			}
 			for _, name := range []string{"seed", "max-time"} {
 				if c.Flags().Changed(name) {
-					return fmt.Errorf("--%s is for a program that doctor runs: bloodhound doctor --%s ... PROGRAM", name, name)
+					return fmt.Errorf("--%s needs a program: bloodhound doctor --%s ... PROGRAM", name, name)
 				}
 			}
 			return examineMachine(c.Context(), a, f, selfTest)
@@ -78,10 +77,10 @@ Exit code 3: the engine cannot run worlds here. With a program, 1: the program c
 	}
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
 	f.AddDocument(c)
-	f.AddSeedFlag(c, "`seed` of the tape (default: 1)")
-	f.AddEngine(c, "native", "look at this `engine` closely: ")
-	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
-	c.Flags().Var(program.Time(&maxTime), "max-time", "virtual `time` after which the program is ended")
+	f.AddSeedFlag(c, "`seed` of the run (default: 1)")
+	f.AddEngine(c, "native", "check this `engine` in detail: ")
+	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it (under a minute)")
+	c.Flags().Var(program.Time(&maxTime), "max-time", "end the program after this virtual `time`")
 	return c
 }
 
@@ -134,11 +133,11 @@ func examineMachine(ctx context.Context, a *console.App, f *flags.Set, selfTest 
 	}
 	switch {
 	case slices.ContainsFunc(doc.Checks[:shown], engine.Check.Lacking):
-		fmt.Fprintf(a.Out, "\nworlds of the engine %s cannot run here: see what is missing above\n", f.Engine)
+		fmt.Fprintf(a.Out, "\nThe engine %s cannot run here; the lines above say what is missing.\n", f.Engine)
 	case doc.ExitCode != 0:
-		fmt.Fprintln(a.Out, "\nfault injection does not work correctly on this machine: please report this, with the lines above")
+		fmt.Fprintln(a.Out, "\nFault injection does not work correctly on this machine. Please report this with the lines above.")
 	default:
-		fmt.Fprintln(a.Out, "\nworlds can run here; `bloodhound doctor PROGRAM` tries a program of yours")
+		fmt.Fprintln(a.Out, "\nThis machine is ready. `bloodhound doctor PROGRAM` tries your own program.")
 	}
 	return nil
 }
@@ -224,7 +223,7 @@ func openAlone(spec *world.Spec) (s *project.Session, remove func(), err error) 
 // tryWorld runs this program in a world, twice, and compares the runs.
 func tryWorld(ctx context.Context) engine.Check {
 	x := engine.Check{Name: "a world runs, and repeats", Required: true,
-		Remedy: "see what is missing above; containers need --security-opt seccomp=unconfined"}
+		Remedy: "see above; containers need --security-opt seccomp=unconfined"}
 	self, err := os.Executable()
 	if err != nil {
 		x.Detail = err.Error()
@@ -298,7 +297,7 @@ func doctorSession(command []string, maxTime time.Duration) (s *project.Session,
 // doctorProgram runs a program alone in a world without faults.
 func doctorProgram(a *console.App, c *cobra.Command, f *flags.Set, maxTime time.Duration, args []string) error {
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder, and doctor takes a program, such as `bloodhound doctor ./server --port 8080`; "+
+		return fmt.Errorf("%s is a folder, and doctor needs a program, such as `bloodhound doctor ./server --port 8080`; "+
 			"`bloodhound config %s` checks a configuration",
 			args[0], flags.ShellQuote(args[0]))
 	}
@@ -314,7 +313,7 @@ func doctorProgram(a *console.App, c *cobra.Command, f *flags.Set, maxTime time.
 	if errors.As(err, &lacking) {
 		remedy := lacking[0].Remedy
 		if own, err := exec.LookPath(args[0]); err == nil && !strings.Contains(args[0], "/") {
-			remedy = "try `bloodhound doctor " + flags.ShellQuote(own) + "`, and give nodes that path too; a node does not get your PATH"
+			remedy = "try `bloodhound doctor " + flags.ShellQuote(own) + "` and use this path in nodes, which do not have your PATH"
 		}
 		return fmt.Errorf("%s\n  %s", lacking[0].Problem, remedy)
 	}
@@ -346,7 +345,7 @@ func doctorProgram(a *console.App, c *cobra.Command, f *flags.Set, maxTime time.
 		return a.PrintJSON(doc)
 	}
 	if n := len(reply.Outcome.Log); n > 0 {
-		fmt.Fprintf(a.Out, "the last lines that it wrote\n")
+		fmt.Fprintf(a.Out, "its last lines:\n")
 		for _, l := range reply.Outcome.Log[max(n-doctorLogLines, 0):] {
 			fmt.Fprintf(a.Out, "  %14s  %s\n", report.Seconds(l.TimeNs), l.Text)
 		}
@@ -389,7 +388,7 @@ func contrasted(ctx context.Context, a *console.App, s *project.Session, t tape.
 func doctorConclusion(program string, out *record.Outcome) string {
 	crash := uncleanEnd(out.Crashes)
 	if crash == nil {
-		return fmt.Sprintf("every system call of %s is supported, as far as this run went", program)
+		return fmt.Sprintf("every system call that %s made is supported", program)
 	}
 	if crash.Kind == "crash" { // perhaps of a process that the program started
 		program = crash.Program
@@ -400,10 +399,10 @@ func doctorConclusion(program string, out *record.Outcome) string {
 	}
 	end += fmt.Sprintf(" after %s of virtual time", report.Seconds(crash.TimeNs))
 	if crash.TimeNs >= doctorAtOnce.Nanoseconds() {
-		return end + ": its system calls until then are supported, later ones were not tried"
+		return end + ": its system calls before that are supported; later ones were not tried"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, before it did anything: this run does not show which of its system calls are supported\n", end)
+	fmt.Fprintf(&b, "%s, too early to show which system calls are supported\n", end)
 	if n := len(out.Log); n > 0 {
 		b.WriteString("  it wrote last:\n")
 		for _, l := range out.Log[max(n-doctorQuoted, 0):] {
@@ -412,7 +411,7 @@ func doctorConclusion(program string, out *record.Outcome) string {
 	} else {
 		b.WriteString("  it wrote nothing\n")
 	}
-	b.WriteString("  start it as in production: bloodhound doctor PROGRAM ARGUMENTS")
+	b.WriteString("  Start it as in production: bloodhound doctor PROGRAM ARGUMENTS")
 	return b.String()
 }
 

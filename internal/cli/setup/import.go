@@ -44,36 +44,37 @@ func importVerb(a *console.App) *cobra.Command {
 	i := &importing{}
 	c := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Make a test of an incident: its requests and faults, in a world of yours",
-		Long: `Reads records of an incident: JSON lines of operations and faults, a history of Jepsen (EDN), traces of OpenTelemetry (OTLP as JSON), events of
-Kubernetes (kubectl get events -o json), access logs. Files of one incident are merged by their times.
-
-The servers are those of a configuration, --world. Beside it, import writes a copy whose workload plays the operations at their times, and whose rules inject the
-faults at theirs. docs/reference/import.md has the formats.`,
+		Short: "Make a test from the records of an incident",
+		Long: "Read the records of an incident: JSON lines of operations and faults, a Jepsen history (EDN), " +
+			"OpenTelemetry traces (OTLP as JSON), Kubernetes events (`kubectl get events -o json`), access logs. " +
+			"Several files of one incident are merged by their times.\n\n" +
+			"--world names the configuration that has the servers. Beside it, import writes a copy whose workload" +
+			" repeats the operations at their times and whose rules inject the faults at theirs. `bloodhound docs" +
+			" reference/import` has the formats.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("import takes one or more records: bloodhound import FILE...")
+				return errors.New("import needs one or more files of records: bloodhound import FILE...")
 			}
 			return flags.NoneEmpty(args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return importRecords(a, i, args) },
 	}
-	c.Flags().StringVar(&i.format, "format", "", "the files' `format`, where their beginning does not show it: "+strings.Join(incident.Formats, ", "))
+	c.Flags().StringVar(&i.format, "format", "", "the files' `format`, if their content does not show it: "+strings.Join(incident.Formats, ", "))
 	c.Flags().StringVar(&i.world, "world", ".", "the `folder or file` of the configuration with the servers")
 	c.Flags().StringVar(&i.out, "out", "incident", "the `name` of the files to write, without .yaml and .jsonl")
 	c.Flags().StringToStringVar(&i.nodes, "node", nil,
-		"`SERVER=NODE`: the node that stands for a server of the records, whose name is another; may be given several times")
-	c.Flags().DurationVar(&i.lead, "lead", 5*time.Second, "virtual `time` from the start of the workload to the first record, for the servers to come up")
+		"map a server of the records to a node with another name, as `SERVER=NODE`; repeat for several")
+	c.Flags().DurationVar(&i.lead, "lead", 5*time.Second, "virtual `time` before the first record, for the servers to start")
 	return c
 }
 
 func importRecords(a *console.App, i *importing, args []string) error {
 	switch {
 	case filepath.Base(i.out) != i.out || i.out == ".":
-		return fmt.Errorf("--out %s: import writes beside the configuration; write a name without a slash, and the folder of the configuration with --world",
+		return fmt.Errorf("--out %s: import writes beside the configuration of --world; give a name without a slash",
 			flags.ShellQuote(i.out))
 	case i.lead < 0:
-		return fmt.Errorf("--lead %s is below 0; write how long servers take to come up", i.lead)
+		return fmt.Errorf("--lead %s is below 0; give the time that servers need to start", i.lead)
 	}
 	var list []*incident.Timeline
 	for _, name := range args {
@@ -92,7 +93,7 @@ func importRecords(a *console.App, i *importing, args []string) error {
 		return err
 	}
 	if len(t.Operations)+len(t.Faults) == 0 {
-		return fmt.Errorf("%s: no operation and no fault is recorded, but %s of other things: %s", strings.Join(args, ", "),
+		return fmt.Errorf("%s has no operations and no faults, but %s of other things: %s", strings.Join(args, ", "),
 			plural.Count(total(t.Ignored), "record"), counted(t))
 	}
 	base := i.world
@@ -145,11 +146,11 @@ func importRecords(a *console.App, i *importing, args []string) error {
 	}
 	if p.unmet > 0 {
 		fmt.Fprintf(a.Out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is "+
-			"unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"),
+			"unknown; also import the requests of that time\n", plural.Count(p.unmet, "fault"),
 			plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
 	if p.short {
-		fmt.Fprintf(a.Out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n",
+		fmt.Fprintf(a.Out, "warning: faults come only while the workload runs, and the workload of %s may end before the last fault; set its duration to %s\n",
 			base, p.lastsFor())
 	}
 	fmt.Fprintf(a.Out, "wrote %s: run `bloodhound explore %s`\n", project, flags.ShellQuote(project))
@@ -251,7 +252,7 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 		target, stranger := p.target(spec, f, i.nodes)
 		if stranger != "" {
 			p.strangers[stranger]++
-			t.Ignored[fmt.Sprintf("faults of %q, which is no server of this world", stranger)]++
+			t.Ignored[fmt.Sprintf("faults of %q, which is not a server of this world", stranger)]++
 			continue
 		}
 		lasts, clause := max(cmp.Or(f.EndNs, p.endNs)-f.TimeNs, leastNs), ""

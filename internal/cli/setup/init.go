@@ -31,27 +31,30 @@ func initVerb(a *console.App) *cobra.Command {
 	template, from := "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",
-		Short: "Write a bloodhound.yaml to start from",
-		Args:  flags.OneArgument,
+		Short: "Write a bloodhound.yaml for the programs of a folder",
+		Long: "Read the files of a folder and write a bloodhound.yaml for the programs it finds: Go, Rust, Node, " +
+			"Java, Python, C, Dockerfiles, Compose files and Kubernetes manifests. init executes nothing and " +
+			"never overwrites a file.",
+		Args: flags.OneArgument,
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
 			}
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-				return fmt.Errorf("%s is not a folder; name the one that the configuration is for", dir)
+				return fmt.Errorf("%s is not a folder; name the folder of your programs", dir)
 			}
 			switch {
 			case template != "" && from != "":
-				return errors.New("--template writes a test of its own, without --from; name one of them")
+				return errors.New("--template and --from exclude each other; leave out one of them")
 			case template != "":
 				return initTemplate(a, dir, template)
 			}
 			return initFolder(a, dir, from)
 		},
 	}
-	c.Flags().StringVar(&template, "template", "", "write this `template`, a test with a planted bug and its programs: "+strings.Join(config.Templates(), ", "))
-	c.Flags().StringVar(&from, "from", "", "the `name` of what to test, where the folder has several programs; example: none of them")
+	c.Flags().StringVar(&template, "template", "", "write this `template`, an example with a planted bug: "+strings.Join(config.Templates(), ", "))
+	c.Flags().StringVar(&from, "from", "", "`name` of the program to test, if the folder has several; example writes an example instead")
 	return c
 }
 
@@ -60,7 +63,7 @@ func initFolder(a *console.App, dir, from string) error {
 	for _, name := range []string{project.ConfigName, "bloodhound.yml"} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s exists already; edit it, or remove it first", path)
+			return fmt.Errorf("%s already exists; edit it, or remove it first", path)
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -84,8 +87,8 @@ func initFolder(a *console.App, dir, from string) error {
 		fmt.Fprintf(a.Out, "  %s\n", c)
 	}
 	nameNext(a, [][2]string{
-		{"bloodhound run" + inFolder(dir), "one run"},
-		{"bloodhound explore" + inFolder(dir), "many runs, until one breaks a property"},
+		{"bloodhound run" + inFolder(dir), "run once and check the properties"},
+		{"bloodhound explore" + inFolder(dir), "search for a violation"},
 	})
 	return nil
 }
@@ -116,7 +119,7 @@ func chooseWorld(a *console.App, found scaffolding.Findings, from string) (scaff
 	case program.IsTerminal(a.JSON) && term.IsTerminal(int(os.Stdin.Fd())):
 		return askForWorld(a, worlds, os.Stdin)
 	}
-	fmt.Fprintf(a.Out, "found %s; to test another one, remove what is written here and say\n", worlds[0].What)
+	fmt.Fprintf(a.Out, "found %s; to test another program, remove the written files and add\n", worlds[0].What)
 	for _, w := range worlds[1:] {
 		fmt.Fprintf(a.Out, "  --from %s: %s\n", w.Name, w.What)
 	}
@@ -148,16 +151,16 @@ func askForWorld(a *console.App, worlds []scaffolding.World, in io.Reader) (scaf
 		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(worlds) {
 			return worlds[n-1], nil
 		}
-		fmt.Fprintf(a.Out, "%q is no number from 1 to %d\n", answer, len(worlds))
+		fmt.Fprintf(a.Out, "%q is not a number from 1 to %d\n", answer, len(worlds))
 	}
-	return scaffolding.World{}, errors.New("no answer; --from NAME chooses without a question")
+	return scaffolding.World{}, errors.New("no answer; choose with --from NAME")
 }
 
 // initTemplate writes the files of a template, and none if one of them is there already.
 func initTemplate(a *console.App, dir, name string) error {
 	files := config.Template(name)
 	if files == nil {
-		return fmt.Errorf("there is no template %q; there are %s", name, strings.Join(config.Templates(), ", "))
+		return fmt.Errorf("unknown template %q; templates are %s", name, strings.Join(config.Templates(), ", "))
 	}
 	if err := writeNew(dir, files); err != nil {
 		return err
@@ -184,7 +187,7 @@ func writeNew(dir string, files map[string][]byte) error {
 	for _, n := range names {
 		path := filepath.Join(dir, n)
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s exists already; name another folder", path)
+			return fmt.Errorf("%s already exists; name another folder", path)
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

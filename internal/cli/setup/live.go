@@ -18,19 +18,20 @@ import (
 const LiveProgram = "bloodhound-live"
 
 // getLive says how to get it.
-const getLive = "install it by `go install github.com/bloodhound-dst/bloodhound/live/cmd/bloodhound-live@latest`,\n" +
-	"or put it from the archive of the release beside bloodhound or into a folder of PATH"
+const getLive = "install it with `go install github.com/bloodhound-dst/bloodhound/live/cmd/bloodhound-live@latest`,\n" +
+	"or copy it from the release archive beside bloodhound or into a folder of PATH"
 
 func liveVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "live [VERB] [ARGUMENTS]",
-		Short: "Explore what running programs could do next, without touching them",
-		Long: `Takes checkpoints of running programs and has copies of them try inputs that are solved for from the conditions in their code. Verbs below it:
-build (a Go program that can be explored while it runs), federate (routers of several domains), test (handlers in the tests of a Go package) and
-try (a new configuration).
-
-All of this is a program of its own, bloodhound-live, which is executed in the place of this one. If it is missing,
-` + getLive + `.`,
+		Short: "Explore what running programs could do next, in copies",
+		Long: "Take checkpoints of running programs and let copies of them try new inputs, which a solver derives from the conditions " +
+			"in their code. The programs themselves are not disturbed. `live` is a program of its own, bloodhound-live. Its commands:\n\n" +
+			"  build      build a Go program that can be explored while it runs\n" +
+			"  federate   check the routers of several domains together\n" +
+			"  test       explore handlers in the tests of a Go package\n" +
+			"  try        try a new configuration on copies\n\n" +
+			"If bloodhound-live is missing,\n" + getLive + ".",
 		DisableFlagParsing:    true,
 		DisableFlagsInUseLine: true,
 		RunE:                  live,
@@ -47,7 +48,7 @@ func live(c *cobra.Command, args []string) error {
 	case slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "--help" }):
 		return c.Help()
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("there is no %s: %s", LiveProgram, getLive)
+		return fmt.Errorf("%s is missing: %s", LiveProgram, getLive)
 	}
 	return fmt.Errorf("%w; %s", err, getLive)
 }

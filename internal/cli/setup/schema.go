@@ -11,10 +11,10 @@ func schemaVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of bloodhound.yaml, for editors",
-		Long: `Prints the JSON Schema of bloodhound.yaml, by which editors complete and check its keys. Its $id has the version, and is what the first line
-of a file names that init writes. Without network, write the schema into a file and name that in the line:
-
-  # yaml-language-server: $schema=schema.json`,
+		Long: "Print the JSON Schema of bloodhound.yaml, with which editors complete and check its keys. init names" +
+			" this schema in the first line of the file. Without a network, write the schema to a file and name " +
+			"the file in that line:\n\n" +
+			"  # yaml-language-server: $schema=schema.json",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.Out.Write(config.JSONSchema())

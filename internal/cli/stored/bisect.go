@@ -33,16 +33,16 @@ type Bisector struct {
 // NewBisector needs a project in a repository.
 func NewBisector(ctx context.Context, a *console.App, f *flags.Set, p *project.Project, failure *report.Failure, show *console.Progress) (*Bisector, error) {
 	if project.BuiltAhead(p.Spec.Dir) {
-		return nil, fmt.Errorf("%s is built already (%s), so its other commits cannot be built here; bisect on a machine with the "+
+		return nil, fmt.Errorf("%s is a finished build (%s), so other commits cannot be built here; bisect on a machine with the "+
 			"repository and the tools of `build:`", p.Spec.Dir, project.BuiltVariable)
 	}
 	root, err := project.GitAsOwner(ctx, p.Spec.Dir, "rev-parse", "--show-toplevel") // its commits are checked out
 	if err != nil && project.OfAnotherOwner(ctx, p.Spec.Dir) {
-		return nil, fmt.Errorf("%s lies in a repository of another owner, and to check out its commits may execute commands of its configuration; "+
-			"if you trust it, allow it: git config --global --add safe.directory FOLDER", p.Spec.Dir)
+		return nil, fmt.Errorf("%s is in a repository of another user, and checking out its commits may execute commands of its configuration; "+
+			"if you trust it, run: git config --global --add safe.directory FOLDER", p.Spec.Dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s lies in no git repository: %w", p.Spec.Dir, err)
+		return nil, fmt.Errorf("%s is not in a git repository: %w", p.Spec.Dir, err)
 	}
 	return &Bisector{App: a, f: f, p: p, failure: failure, root: strings.TrimSpace(root), show: show}, nil
 }
@@ -73,7 +73,7 @@ func (b *Bisector) between(ctx context.Context, good, bad string) (what string, 
 	ids := map[string]string{}
 	for _, rev := range []string{good, bad} {
 		if ids[rev] = project.CommitOf(ctx, b.root, rev); ids[rev] == "" {
-			return "", nil, fmt.Errorf("%s is no commit of %s", rev, b.root)
+			return "", nil, fmt.Errorf("%s is not a commit of %s", rev, b.root)
 		}
 	}
 	from, to := ids[good], ids[bad]
@@ -85,7 +85,7 @@ func (b *Bisector) between(ctx context.Context, good, bad string) (what string, 
 	case common == to:
 		what, from, to = records.FixedBy, to, from
 	default:
-		return "", nil, fmt.Errorf("neither of %s and %s follows the other; give --good a common ancestor, such as %s", good, bad, common)
+		return "", nil, fmt.Errorf("neither %s nor %s is an ancestor of the other; give --good a common ancestor, such as %s", good, bad, common)
 	}
 	list = strings.Fields(project.Git(ctx, b.root, "rev-list", "--first-parent", "--reverse", from+".."+to))
 	return what, append([]string{from}, list...), nil
@@ -105,7 +105,7 @@ func (b *Bisector) halve(ctx context.Context, commits []string, introduced bool)
 			return nil, err
 		}
 		if got.Result != end.want {
-			return nil, fmt.Errorf("commit %.12s should be %s, and is %s: %s", end.id, end.want, got.Result, got.Reason)
+			return nil, fmt.Errorf("commit %.12s should be %s, but is %s: %s", end.id, end.want, got.Result, got.Reason)
 		}
 	}
 	low, high := 0, len(commits)-1

@@ -28,7 +28,7 @@ func ChangesSince(p *project.Project, failure *report.Failure, o *check.Judged) 
 		list = append(list, failure.Tree.ModesChanged(treeOf(failure.Spec))...)
 	}
 	if p.MovedFrom != "" {
-		list = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.MovedFrom, p.Spec.Dir)}, list...)
+		list = append([]string{fmt.Sprintf("the project has moved from %s to %s, and paths are part of a run", p.MovedFrom, p.Spec.Dir)}, list...)
 	}
 	return append(list, BuildChanges(failure, o)...)
 }
@@ -36,10 +36,10 @@ func ChangesSince(p *project.Project, failure *report.Failure, o *check.Judged) 
 // BuildChanges lists what another build of bloodhound changes by itself: its version, and its driver program.
 func BuildChanges(f *report.Failure, o *check.Judged) (list []string) {
 	if v := program.Version(); v != f.Bloodhound {
-		list = append(list, fmt.Sprintf("bloodhound was %q and is %q", f.Bloodhound, v))
+		list = append(list, fmt.Sprintf("bloodhound was %q and is now %q", f.Bloodhound, v))
 	}
 	if f.OtherDriver(o) {
-		list = append(list, fmt.Sprintf("the driver program was sha256:%.12s and is sha256:%.12s", f.Driver, o.Driver))
+		list = append(list, fmt.Sprintf("the driver program was sha256:%.12s and is now sha256:%.12s", f.Driver, o.Driver))
 	}
 	return list
 }
@@ -71,7 +71,7 @@ func DiffRuns(began time.Time, first, second *explore.Reply) string {
 		return d
 	}
 	if list := filedigest.Meanwhile(began, first.Outcome.Files, second.Outcome.Files); len(list) > 0 {
-		d += "; changed meanwhile, which may be why: " + report.Some(list, maxFilesNamed)
+		d += "; changed during the runs, which may be the cause: " + report.Some(list, maxFilesNamed)
 	}
 	return d
 }
@@ -82,7 +82,7 @@ const maxFilesNamed = 5
 // WhyChanged lists changes below a message, or says how to find out why there are none.
 func WhyChanged(changes []string) string {
 	if len(changes) == 0 {
-		return "  nothing else is known to have changed; `bloodhound verify` tells whether runs repeat on this machine"
+		return "  no other change was found; `bloodhound verify` shows whether runs repeat on this machine"
 	}
 	if more := len(changes) - maxFilesNamed; more > 0 {
 		changes = append(slices.Clone(changes[:maxFilesNamed]), fmt.Sprintf("... and %d more", more))

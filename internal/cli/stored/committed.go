@@ -114,10 +114,10 @@ func (s *Standing) failsStill(violation *check.Verdict, same bool) {
 	s.Standing, s.Verdict = explore.StillFails, violation
 	s.Reason = "the same run, and the same violation"
 	if !same {
-		s.Reason = "violated again, in a run that has changed"
+		s.Reason = "violated again, in a changed run"
 	}
 	if !failure.Alike(violation.Signature(), s.Signature) {
-		s.Reason = "violated in another way than was stored"
+		s.Reason = "violated in another way than stored"
 		s.Property, s.Headline = violation.Property, failure.Headline(violation.Reason)
 	}
 }
@@ -161,14 +161,14 @@ func (c *Committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 		return result, c.judgedAnew(spec, result, run)
 	case len(result.Changes) == 0:
 		result.Standing, result.Reason = explore.Varies,
-			fmt.Sprintf("nothing is known to have changed, but the trace hash was %s and is %s", small.Hash, r.Summary.Hash)
+			fmt.Sprintf("no change was found, but the trace hash was %s and is now %s", small.Hash, r.Summary.Hash)
 	case small.Machine != r.Outcome.Machine:
-		result.Standing, result.Reason = explore.Stale, "it was found in another environment; here its tape gives a different run, without the violation"
+		result.Standing, result.Reason = explore.Stale, "it was found in another environment; here the run differs and shows no violation"
 	default:
-		result.Standing, result.Reason = explore.Stale, "its tape now gives a different run, without the violation"
+		result.Standing, result.Reason = explore.Stale, "the run has changed and no longer shows the violation"
 	}
 	if r.Summary.Repeat.Once {
-		result.Standing, result.Reason = explore.Stale, "runs of its engine happen once, and this one did not show the violation"
+		result.Standing, result.Reason = explore.Stale, "runs of its engine happen only once, and this one did not show the violation"
 		return result, nil
 	}
 	if r.Summary.Repeat.Failed() {
@@ -216,19 +216,19 @@ func (c *Committed) judgedAnew(spec *world.Spec, result *Standing, run func(tape
 	switch {
 	case violation != nil:
 		result.Standing, result.Verdict, result.outcome = explore.StillFails, violation, r.Outcome
-		result.Reason = "its original run is violated; its smallest one is judged differently"
+		result.Reason = "its original run fails; its smallest run is judged differently"
 	case r.Summary.Hash != c.Hash:
-		result.Reason = "its smallest run is judged differently, and its original tape makes another run"
+		result.Reason = "its smallest run is judged differently, and its original run has changed"
 	case i < 0:
-		result.Reason = "its run is the same, but nothing judges the property any more"
+		result.Reason = "the run is the same, but no check judges the property any more"
 	case r.Summary.Verdicts[i].Status != check.Holds:
-		result.Reason = "its run is the same, but whether the property holds is unknown: " + r.Summary.Verdicts[i].Reason
+		result.Reason = "the run is the same, but whether the property holds is unknown: " + r.Summary.Verdicts[i].Reason
 	case len(thin) > 0:
-		result.Reason = "its run is the same, but there is too little evidence that the property holds: " + thin[0]
+		result.Reason = "the run is the same, but there is too little evidence that the property holds: " + thin[0]
 	case c.Machine != r.Outcome.Machine || c.System != program.System():
-		result.Reason = "its run is the same, and the property holds, but in another environment"
+		result.Reason = "the run is the same and the property holds, but in another environment"
 	default:
-		result.Standing, result.Reason = explore.Fixed, "the run is the same, and the property holds by the check as it is now"
+		result.Standing, result.Reason = explore.Fixed, "the run is the same, and the property holds by the current check"
 	}
 	return nil
 }
@@ -237,10 +237,10 @@ func (c *Committed) judgedAnew(spec *world.Spec, result *Standing, run func(tape
 func (c *Committed) changes(f *report.Failure, o *check.Judged) []string {
 	list := append(BuildChanges(f, o), f.Changes(o)...)
 	if now := program.System(); c.System != "" && c.System != now {
-		list = append([]string{fmt.Sprintf("the system was %q and is %q", c.System, now)}, list...)
+		list = append([]string{fmt.Sprintf("the system was %q and is now %q", c.System, now)}, list...)
 	}
 	if c.movedFrom != "" {
-		list = append([]string{"the project lay in " + c.movedFrom}, list...)
+		list = append([]string{"the project was in " + c.movedFrom}, list...)
 	}
 	if c.reconfigured {
 		list = append([]string{"the configuration has changed"}, list...)
@@ -275,7 +275,7 @@ func SearchAround(ctx context.Context, all []Standing, runs uint64, campaign exp
 			found.Near = st.File
 			if found.Signature == st.Signature {
 				st.Standing, st.Verdict = explore.StillFails, &found.Verdict
-				st.Reason += "; a tape near it does"
+				st.Reason += "; a run near it fails"
 			}
 		}
 		if st.Standing == explore.Stale {

@@ -40,14 +40,14 @@ func AddDumps(ctx context.Context, a *console.App, p *project.Project, s *projec
 	own.Setup, setup.Spec = &setup, spec
 	dir, err := DumpsFolder(&own)
 	if err != nil {
-		a.Note("bloodhound: no core file is kept: %v", err)
+		a.Note("bloodhound: could not keep core files: %v", err)
 		return
 	}
 	reply, err := own.Run(ctx, &explore.Job{Request: runner.Play(t), Full: true, Dumps: dir}, nil)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		a.Note("bloodhound: no core file is kept: %v", err)
+		a.Note("bloodhound: could not keep core files: %v", err)
 	case reply.Summary.Hash == o.Hash:
 		o.Crashes = reply.Outcome.Crashes
 		KeepCores(a, p, id, o)
@@ -66,20 +66,20 @@ func KeepCores(a *console.App, p *project.Project, id string, o *check.Judged) {
 		case d == nil || d.Core == "" || filepath.Dir(filepath.Dir(d.Core)) == all:
 			continue
 		case p.Spec == nil:
-			d.Core, d.CoreNote = "", "it is kept beside the project, which must be named for that"
+			d.Core, d.CoreNote = "", "it is kept beside the project, so name the project's folder"
 			continue
 		}
 		if fresh {
 			fresh = false
 			os.RemoveAll(dir)
 			if err := os.MkdirAll(dir, 0o777); err != nil {
-				a.Note("bloodhound: the core files of failure %s could not be kept: %v", id, report.DiskError(err, dir))
+				a.Note("bloodhound: could not keep the core files of failure %s: %v", id, report.DiskError(err, dir))
 				return
 			}
 		}
 		kept := filepath.Join(dir, filepath.Base(d.Core))
 		if err := os.Rename(d.Core, kept); err != nil {
-			a.Note("bloodhound: a core file of failure %s could not be kept: %v", id, report.DiskError(err, dir))
+			a.Note("bloodhound: could not keep a core file of failure %s: %v", id, report.DiskError(err, dir))
 			d.Core = ""
 			continue
 		}

@@ -118,9 +118,9 @@ func (x *Explainer) Explain(ctx context.Context, show *console.Progress) (*repor
 
 // unexplained says why a run that has changed is not explained.
 func (x *Explainer) unexplained(o *check.Judged) error {
-	why := "its run is another one now"
+	why := "its run has changed"
 	if x.Changes != nil {
-		why = "its run is another one now, and does not show the violation\n" + WhyChanged(x.Changes(o))
+		why = "its run has changed and no longer shows the violation\n" + WhyChanged(x.Changes(o))
 	}
 	return fmt.Errorf("failure %s cannot be explained: %s\n  `bloodhound replay --all` searches near it", x.Failure.ID, why)
 }

@@ -14,29 +14,29 @@ import (
 
 // AddLogs adds --logs to verbs that make one run.
 func AddLogs(f *flags.Set, c *cobra.Command) {
-	flags.AddSwitch(c, &f.Logs, "logs", "print what the programs of the run wrote, in virtual time order")
+	flags.AddSwitch(c, &f.Logs, "logs", "print the lines that programs wrote, in virtual time order")
 }
 
 // ErrLogsInDocument is the answer to --logs beside --json.
-var ErrLogsInDocument = errors.New("--logs prints lines and --json one document: give one of them")
+var ErrLogsInDocument = errors.New("--logs and --json exclude each other; leave out one of them")
 
 // AddShrinking adds the bounds of shrinking.
 func AddShrinking(f *flags.Set, c *cobra.Command) {
-	c.Flags().Var(flags.Number(&f.ShrinkRuns, 1, math.MaxInt32, "give the number of runs that shrinking may make, 1 or more"),
-		"shrink-runs", fmt.Sprintf("maximum number of runs to shrink one failure (default: %d)", DefaultShrinkRuns))
+	c.Flags().Var(flags.Number(&f.ShrinkRuns, 1, math.MaxInt32, "give the number of runs for shrinking, 1 or more"),
+		"shrink-runs", fmt.Sprintf("most runs to shrink one failure (default: %d)", DefaultShrinkRuns))
 	c.Flags().Var(program.Time(&f.ShrinkCPU), "shrink-cpu",
-		fmt.Sprintf("maximum CPU time of the runs that shrink all failures (default: %s)", defaultShrinkCPU))
-	c.Flags().Var(program.Time(&f.ShrinkTime), "shrink-time", "maximum real time to shrink all failures (default: none)")
+		fmt.Sprintf("most CPU time to shrink all failures (default: %s)", defaultShrinkCPU))
+	c.Flags().Var(program.Time(&f.ShrinkTime), "shrink-time", "most real time to shrink all failures (default: no limit)")
 }
 
 // AddOriginal adds --original.
 func AddOriginal(f *flags.Set, c *cobra.Command) {
-	flags.AddSwitch(c, &f.Original, "original", "use the run as it was found, not the smallest one")
+	flags.AddSwitch(c, &f.Original, "original", "use the original run, not the smallest")
 }
 
 // AddUpdate adds --update.
 func AddUpdate(f *flags.Set, c *cobra.Command) {
-	flags.AddSwitch(c, &f.Update, "update", "if the run has changed and still fails, store it as it is now, in the file of the failure itself")
+	flags.AddSwitch(c, &f.Update, "update", "if the run has changed and still fails, store it in the failure's own file")
 }
 
 // ChosenRun is the run of a failure that the flags ask for: the smallest one, or the one that was found.

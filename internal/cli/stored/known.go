@@ -96,7 +96,7 @@ func WhereKnown(ctx context.Context, a *console.App, url string, p *project.Proj
 	asked := database.StoreURL(url, "") != ""
 	switch {
 	case p.Spec == nil && url != "":
-		return nil, fmt.Errorf("name the project after the failure: the store knows failures by the tests of projects")
+		return nil, fmt.Errorf("name the project's folder after the failure; a store files failures by the tests of projects")
 	case p.Spec == nil:
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func WhereKnown(ctx context.Context, a *console.App, url string, p *project.Proj
 	case err != nil:
 		return nil, err
 	case !there && url != "":
-		return nil, fmt.Errorf("%s has no failure %s of %s; a worker of the project takes it in", name, f.ID, p.TestName())
+		return nil, fmt.Errorf("%s has no failure %s of %s; a worker of the project adds it", name, f.ID, p.TestName())
 	case !there:
 		return nil, nil
 	}
@@ -139,14 +139,14 @@ func FailureIn(v *records.View, id string) (*records.TestView, *records.FailureV
 		for _, f := range t.Named(id) {
 			switch {
 			case found != nil:
-				return nil, nil, fmt.Errorf("both %s and %s have a failure %s; ask for it on the failure's page of the dashboard", t.Name, test.Name, id)
+				return nil, nil, fmt.Errorf("both %s and %s have a failure %s; use the failure's page on the dashboard", t.Name, test.Name, id)
 			default:
 				test, found = t, f
 			}
 		}
 	}
 	if found == nil {
-		return nil, nil, fmt.Errorf("the store has no failure %s; the failure's page of the dashboard has its id", id)
+		return nil, nil, fmt.Errorf("the store has no failure %s; the failure's page on the dashboard shows its id", id)
 	}
 	return test, found, nil
 }

@@ -39,7 +39,7 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 	case err != nil && (named || errors.As(err, &mistakes)):
 		return nil, nil, err
 	case err != nil && !file:
-		return nil, nil, fmt.Errorf("%w; or name the project after the failure: bloodhound replay %s FOLDER", err, flags.ShellQuote(name))
+		return nil, nil, fmt.Errorf("%w; or name the project's folder: bloodhound replay %s FOLDER", err, flags.ShellQuote(name))
 	}
 	state := ""
 	if p != nil {
@@ -56,7 +56,7 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 		failure.Belongs(p.TestName())
 	}
 	if failure.Spec.Engine == world.InProcess {
-		return nil, nil, fmt.Errorf("%s: a failure of the world %q, whose nodes are Go code of a test: run go test -run '^%s$' "+
+		return nil, nil, fmt.Errorf("%s is a failure of the Go test over the world %q: run go test -run '^%s$' "+
 			"-sim.replay=%s in the folder of its package", name, failure.Spec.Name,
 			strings.ReplaceAll(failure.Spec.Name, "/", "$/^"), failure.ID)
 	}
@@ -66,7 +66,7 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 		}
 	}
 	if p != nil && !named && file && !sameNodes(p.Spec, failure.Spec) {
-		a.Note("note: %s is another project than the failure's, and is not used", p.Config)
+		a.Note("note: %s is not the failure's project, and is not used", p.Config)
 		p = nil
 	}
 	if p != nil && p.Spec.Dir != failure.Spec.Dir {
@@ -77,13 +77,13 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 		}
 	}
 	if info, err := os.Stat(failure.Spec.Dir); err != nil || !info.IsDir() {
-		return nil, nil, fmt.Errorf("%s: the project of this failure lay in %s, and that folder is gone; say where the project is "+
+		return nil, nil, fmt.Errorf("%s: the project of this failure was in %s, and that folder is gone; name the folder where the project is "+
 			"now: bloodhound replay %s FOLDER",
 			name, failure.Spec.Dir, flags.ShellQuote(name))
 	}
 	if p != nil {
 		if p.FromAnother(failure) {
-			a.Note("note: %s is a failure of %s, and so is the world that runs: %s gives the programs that are built, and nothing else",
+			a.Note("note: %s is a failure of %s, whose world runs; %s only provides the built programs",
 				failure.ID, filepath.Base(failure.Config),
 				filepath.Base(p.Config))
 		}
@@ -128,11 +128,11 @@ func ExplainLacking(p *project.Project, name string, failure *report.Failure, er
 	case !errors.As(err, &list):
 		return err
 	case p.Spec == nil:
-		return fmt.Errorf("%s: %w\n  or name the project, whose programs are then built first: bloodhound replay %s FOLDER", name, err, flags.ShellQuote(name))
+		return fmt.Errorf("%s: %w\n  or name the project, to build its programs first: bloodhound replay %s FOLDER", name, err, flags.ShellQuote(name))
 	case sameSpec(p.Spec.UnderRules(failure.Spec.RulesVersion), failure.Spec):
 		return p.Result.Locate(list)
 	}
-	return fmt.Errorf("%s: %w\n  %s has changed since this failure was stored, which still needs it", name, err, p.Config)
+	return fmt.Errorf("%s: %w\n  %s has changed since this failure was stored, and the failure still needs it", name, err, p.Config)
 }
 
 // takeImages gives the nodes of a failure the images that their names mean now: these are programs of the project, as those in

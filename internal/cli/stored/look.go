@@ -34,17 +34,17 @@ type LookFlags struct {
 // Add adds the flags to a verb.
 func (l *LookFlags) Add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&l.at, "at", "", "look at the run at this `point`: "+view.PlaceForms+" (default: violation)")
-	flags.AddSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and what they wait in")
+	f.StringVar(&l.at, "at", "", "stop the run at this `point`: "+view.PlaceForms+" (default: violation)")
+	flags.AddSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and the calls they wait in")
 	flags.AddSwitch(c, &l.sockets, "sockets", "print the sockets of all nodes")
-	flags.AddSwitch(c, &l.files, "files", "print the files that programs have made, changed or removed")
-	f.StringVar(&l.fds, "fds", "", "print the open descriptors of a process, given as `NODE/PID`")
-	f.StringVar(&l.ls, "ls", "", "list a folder, given as `NODE:PATH`")
-	f.StringVar(&l.cat, "cat", "", "write the bytes of a file, given as `NODE:PATH`, to standard output or to --output")
-	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of what the programs of NODE have made and changed")
-	f.StringVar(&l.core, "core", "", "write a core file of a process, given as `NODE/PID`")
-	f.VarP(flags.File(&l.output), "output", "o", "write what --cat, --tar or --core give to this `file`")
-	f.Var(flags.File(&l.Pcap), "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
+	flags.AddSwitch(c, &l.files, "files", "print the files that programs created, changed or removed")
+	f.StringVar(&l.fds, "fds", "", "print the open descriptors of the process `NODE/PID`")
+	f.StringVar(&l.ls, "ls", "", "list the folder `NODE:PATH`")
+	f.StringVar(&l.cat, "cat", "", "write the file `NODE:PATH` to standard output or to --output")
+	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of all files that the programs of NODE created or changed")
+	f.StringVar(&l.core, "core", "", "write a core file of the process `NODE/PID`")
+	f.VarP(flags.File(&l.output), "output", "o", "write the result of --cat, --tar or --core to this `file`")
+	f.Var(flags.File(&l.Pcap), "pcap", "write the packets before --at, or of the whole run, to this `file`, for Wireshark")
 	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
 }
 
@@ -68,13 +68,13 @@ func (l *LookFlags) Asked() bool {
 func (l *LookFlags) Request(c *cobra.Command, f *flags.Set, spec *world.Spec, terminal bool) (*view.Request, error) {
 	for _, name := range []string{"at", "fds", "ls", "cat", "tar", "core"} {
 		if given := c.Flags().Lookup(name); given.Changed && given.Value.String() == "" {
-			return nil, fmt.Errorf("--%s: it is empty; give %s", name,
+			return nil, fmt.Errorf("--%s is empty; give %s", name,
 				cmp.Or(map[string]string{"at": view.PlaceForms, "fds": "NODE/PID", "core": "NODE/PID"}[name], "NODE:PATH"))
 		}
 	}
 	bytes, _ := l.bytes()
 	if l.output != "" && bytes == "" {
-		return nil, errors.New("--output: there is nothing to be written to it; give --cat, --tar or --core")
+		return nil, errors.New("--output needs --cat, --tar or --core")
 	}
 	for name, file := range map[string]string{"output": l.output, "pcap": l.Pcap} {
 		if file == "" {
@@ -97,13 +97,13 @@ func (l *LookFlags) Request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 	texts := l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || f.Logs || f.JSON
 	switch {
 	case f.Runs > 1:
-		return nil, errors.New("--runs: a run is looked at once; leave it out")
+		return nil, errors.New("--runs does not apply when you look at one run; leave it out")
 	case bytes == "--core" && l.output == "":
-		return nil, errors.New("--core: name the file for it with --output")
+		return nil, errors.New("--core needs a file: add --output FILE")
 	case bytes != "" && l.output == "" && texts:
-		return nil, fmt.Errorf("%s writes bytes to standard output, where other flags print: name a file for the bytes with --output", bytes)
+		return nil, fmt.Errorf("%s and other flags would both write to standard output: add --output FILE", bytes)
 	case bytes == "--tar" && l.output == "" && terminal:
-		return nil, errors.New("--tar: standard output is a terminal; send it to a file or a pipe, or name a file with --output")
+		return nil, errors.New("--tar cannot write to a terminal: redirect it, or add --output FILE")
 	}
 	r := &view.Request{Processes: l.ps, Sockets: l.sockets, Changes: l.files, Nodes: !texts && bytes == "" || f.JSON}
 	var err error
@@ -159,7 +159,7 @@ func KnownNode(spec *world.Spec, name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return fmt.Errorf("there is no node %q; nodes are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("no node %q; nodes are %s", name, strings.Join(names, ", "))
 }
 
 // LookDocument is the JSON document of replay where it stops to be looked at.
@@ -213,13 +213,13 @@ func ShowPoint(a *console.App, c *cobra.Command, f *flags.Set, l *LookFlags, p *
 		still := ""
 		switch {
 		case explore.Shown(reply.Summary.Verdicts, failure.Signature) != nil:
-			still = "; it violates the property all the same"
+			still = "; it still violates the property"
 		case len(doc.Changes) == 0:
 			doc.ExitCode = check.ExitNotReproducible
 		default:
 			doc.ExitCode = check.ExitUnknown
 		}
-		a.Note("note: this is another run than the stored one: its trace hash was %s and is %s%s", failure.Hash, reply.Summary.Hash, still)
+		a.Note("note: this is not the stored run: its trace hash was %s and is now %s%s", failure.Hash, reply.Summary.Hash, still)
 		for _, change := range doc.Changes {
 			a.Note("  %s", change)
 		}
@@ -294,7 +294,7 @@ func printLook(a *console.App, f *flags.Set, r *view.Request, at *view.Answer, d
 		fmt.Fprintf(a.Out, "\nwritten to %s\n", doc.Output)
 	}
 	if doc.Packets != "" {
-		fmt.Fprintf(a.Out, "\npackets until then in %s\n", doc.Packets)
+		fmt.Fprintf(a.Out, "\npackets before this point in %s\n", doc.Packets)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 func PageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, error) {
 	verdict := explore.Shown(reply.Summary.Verdicts, failure.Signature)
 	if verdict == nil {
-		return nil, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
+		return nil, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: its run no longer shows the violation, so no page was written; "+
 			"`bloodhound replay --all` searches near it", failure.ID))
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, Failure: failure.Failure,
@@ -30,7 +30,7 @@ func PageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 		page.Explanation = e
 	}
 	if reply.Summary.Hash != failure.Hash {
-		page.Changed = fmt.Sprintf("This run is not the one that was stored: its trace hash was %s and is %s. It shows the same kind of violation.",
+		page.Changed = fmt.Sprintf("This is not the stored run: its trace hash was %s and is now %s. It shows the same kind of violation.",
 			failure.Hash, reply.Summary.Hash)
 	}
 	return page, nil
@@ -66,7 +66,7 @@ func WritePages(ctx context.Context, a *console.App, p *project.Project, s *proj
 		}
 		if err := writeFound(ctx, a, p, s, f, filepath.Join(folder, f.ID+".html")); err != nil {
 			if ctx.Err() == nil {
-				a.Note("bloodhound: the page of failure %s could not be written: %v", f.ID, err)
+				a.Note("bloodhound: could not write the page of failure %s: %v", f.ID, err)
 			}
 			continue
 		}

@@ -43,7 +43,7 @@ func OpenFailure(a *console.App, p *project.Project, failure *report.Failure, co
 	s.Setup.Hidden = slices.DeleteFunc(s.Setup.Hidden, func(path string) bool { return slices.Contains(own, path) })
 	s.Later = s.Setup.Then.Later(filetree.Read(failure.Spec.Dir, func(path string) bool { return slices.Contains(s.Setup.Hidden, path) }))
 	if len(s.Later) > 0 {
-		a.Note("note: hidden from this run, since newer than the failure: %s; `bloodhound replay --all` runs with everything",
+		a.Note("note: hidden from this run because they are newer than the failure: %s; `bloodhound replay --all` runs with all files",
 			report.Some(s.Later, maxFilesNamed))
 	}
 	return s, nil
@@ -63,7 +63,7 @@ func NoteLooked(a *console.App, spec *world.Spec, o *check.Judged) {
 
 // NoteChanged says that a run is not the stored one, and why that may be.
 func NoteChanged(a *console.App, p *project.Project, failure *report.Failure, o *check.Judged) {
-	a.Note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", failure.Hash, o.Hash)
+	a.Note("note: the run has changed since this failure was stored: its trace hash was %s and is now %s", failure.Hash, o.Hash)
 	a.Note("%s", WhyChanged(ChangesSince(p, failure, o)))
 }
 
@@ -95,7 +95,7 @@ func RenewFailure(a *console.App, p *project.Project, s *project.Session, name s
 	full.Renew(program.Version(), reply.Outcome, *v, TreeNow(s, failure), original)
 	path, err := StoreFailure(p, name, full)
 	if err == nil {
-		a.Note("note: the run as it is now is stored in %s", path)
+		a.Note("note: stored the changed run in %s", path)
 	}
 	return err
 }
@@ -115,12 +115,12 @@ func StoreRenewed(a *console.App, p *project.Project, name string, f *report.Fai
 		return StoreFailure(p, name, f)
 	}
 	if p.Spec == nil { // the state folder does not stay
-		a.Note("note: %s is left as it is, since the run has changed; --update stores it as it is now", name)
+		a.Note("note: the run has changed; --update stores it in %s", name)
 		return name, nil
 	}
 	path, err = StoreFailure(p, f.ID, f)
 	if err == nil {
-		a.Note("note: %s is left as it is, since the run has changed; the run as it is now is in %s, and --update stores it in the file itself", name, path)
+		a.Note("note: the run has changed; %s stays as it was, and the changed run is in %s; --update stores it in the file itself", name, path)
 	}
 	return path, err
 }

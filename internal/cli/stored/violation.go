@@ -59,7 +59,7 @@ func KeepViolation(a *console.App, p *project.Project, o *check.Judged, v check.
 		s.Found = f.Smallest != nil
 		s.File, s.Replay = path, "bloodhound replay "+f.ID+p.Arguments
 	case len(rest) > 0:
-		s.Replay = "bloodhound run --tape FILE" + p.Arguments + " (FILE is the one that this run was given)"
+		s.Replay = "bloodhound run --tape FILE" + p.Arguments + " (FILE is the tape of this run)"
 	default:
 		s.Replay = report.RunCommand(boot, seed, p.Arguments)
 	}
@@ -70,7 +70,7 @@ func KeepViolation(a *console.App, p *project.Project, o *check.Judged, v check.
 		err = report.SaveEvidence(p.State, f.Name(), o)
 	}
 	if err != nil {
-		a.Note("bloodhound: the failure could not be stored: %v", err)
+		a.Note("bloodhound: could not store the failure: %v", err)
 	}
 	return s, f
 }
@@ -119,7 +119,7 @@ func ShrinkAll(ctx context.Context, a *console.App, p *project.Project, s *proje
 		}
 		left -= time.Duration(r.Shrunk.CPUNs)
 		if err := report.Write(f.Story.File, f.File); err != nil {
-			show.Note(fmt.Sprintf("bloodhound: failure %s is not shrunk: its smallest run could not be stored: %v", f.ID, err))
+			show.Note(fmt.Sprintf("bloodhound: failure %s is not shrunk: could not store its smallest run: %v", f.ID, err))
 			f.File.Smallest = before
 			continue
 		}
@@ -144,7 +144,7 @@ func SaveTrace(ctx context.Context, p *project.Project, s *project.Session, f *e
 	}
 	project.RecordOutput(p.Spec, file)
 	if reply.Summary.Hash != f.Hash {
-		return fmt.Errorf("the trace of failure %s: the run came out differently, its hash is %s and not %s", f.ID, reply.Summary.Hash, f.Hash)
+		return fmt.Errorf("the trace of failure %s: the run differs: its hash is %s, not %s", f.ID, reply.Summary.Hash, f.Hash)
 	}
 	return nil
 }

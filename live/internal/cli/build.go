@@ -23,8 +23,9 @@ func (a *app) buildVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [PACKAGE]",
 		Short: "Build a program that can be explored while it runs",
-		Long: `Builds a program of Go with a second, instrumented body of each function, and a runtime that makes copies of the process. The program calls live.Serve, and
-BLOODHOUND_LIVE_SOCKET names a socket to it when it starts. Instrumented bodies run in copies alone: the process itself runs the code as it is.`,
+		Long: "Build a Go program with a second, instrumented body of each function, and with a runtime that copies" +
+			" the process. The program calls live.Serve; BLOODHOUND_LIVE_SOCKET names its socket when it starts. " +
+			"Only copies run the instrumented bodies. The process itself runs the code as it is.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.pkg = "."
@@ -34,7 +35,7 @@ BLOODHOUND_LIVE_SOCKET names a socket to it when it starts. Instrumented bodies 
 			return a.build(c.Context(), o, output)
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "the `file` to write; the name of the package's folder if it is not set")
+	c.Flags().StringVarP(&output, "output", "o", "", "write this `file` (default: the name of the package's folder)")
 	o.flags(c)
 	return c
 }
@@ -46,9 +47,9 @@ func (a *app) build(ctx context.Context, o *buildOptions, output string) error {
 	}
 	switch {
 	case p.Name != "main":
-		return fmt.Errorf("%s is no program: name a package main; `bloodhound live test` explores the handlers in a package's tests", p.ImportPath)
+		return fmt.Errorf("%s is not a program; name a package main, or explore the handlers in a package's tests with `bloodhound live test`", p.ImportPath)
 	case !p.explores():
-		return fmt.Errorf("%s does not use %s: call live.Serve in it", p.ImportPath, livePackage)
+		return fmt.Errorf("%s does not use %s; call live.Serve in it", p.ImportPath, livePackage)
 	}
 	if err := withoutC(ctx, p); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (a *app) build(ctx context.Context, o *buildOptions, output string) error {
 		slices.Concat([]string{"build", "-tags", checkpoint.Tag, "-o", built}, rewritten.Flags, []string{p.ImportPath})...)
 	build.Dir, build.Env = p.Dir, o.env
 	if text, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
+		return fmt.Errorf("cannot build %s: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ func withoutC(ctx context.Context, p *goPackage) error {
 		return program.Failed(fmt.Errorf("`go list -deps %s`: %w", p.ImportPath, err))
 	}
 	if names := strings.Fields(string(text)); len(names) > 0 {
-		return fmt.Errorf("a process with C code in it is not copied, and %s uses cgo: set CGO_ENABLED=0 if it does without, or "+
+		return fmt.Errorf("a process with C code cannot be copied, and %s uses cgo; set CGO_ENABLED=0 if it works without, or "+
 			"explore the handler in a test (`bloodhound live test`)", names[0])
 	}
 	return nil

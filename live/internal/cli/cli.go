@@ -19,19 +19,6 @@ const (
 	verbName = "bloodhound live"
 )
 
-// examples are commands that people type, by the path of their verb.
-var examples = map[string][]string{
-	"":                {"bloodhound live --config live.yaml --once"},
-	"build":           {"bloodhound live build ./cmd/server -o server"},
-	"federate":        {"bloodhound live federate --config federation.yaml"},
-	"federate audit":  {"bloodhound live federate audit answers.log --of transit"},
-	"federate check":  {"bloodhound live federate check --from transit --prefix 192.0.2.0/24 --path '65001 65002'"},
-	"federate key":    {"bloodhound live federate key domain.key"},
-	"federate origin": {"bloodhound live federate origin --prefix 192.0.2.0/24 --asn 65001"},
-	"test":            {"bloodhound live test ./internal/parser --run TestParse"},
-	"try":             {"bloodhound live try --change new.conf n1"},
-}
-
 // Commands is the tree of verbs, for pages and completions that are made of it.
 func Commands() *cobra.Command {
 	return (&app{name: ownName, out: io.Discard, err: io.Discard}).root(nil)
@@ -68,7 +55,7 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	if version, called := program.Caller(); called {
 		a.name = verbName
 		if own := program.Version(); version != own {
-			a.note("note: bloodhound is %s, and %s is %s: install both of one version", version, ownName, own)
+			a.note("note: bloodhound is %s, and %s is %s; install the same version of both", version, ownName, own)
 		}
 	}
 	err := a.root(args).ExecuteContext(ctx)
@@ -100,11 +87,11 @@ func (a *app) root(args []string) *cobra.Command {
 	root.SetErr(a.err)
 	root.SetVersionTemplate(ownName + " {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w%s\nRun `%s --help` for its flags", err, program.NearFlag(cmd, err), cmd.CommandPath())
+		return fmt.Errorf("%w%s\n`%s --help` lists its flags", err, program.NearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(a.testVerb(), a.buildVerb(), a.tryVerb(), a.federateVerb())
-	program.Document(root, examples, nil)
+	program.Document(root, manuals, nil)
 	return root
 }
 

@@ -2,27 +2,31 @@ package cli
 
 import (
 	"bytes"
+	"flag"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // Each verb has an example that it understands, and no example is about a verb that there is not.
 func TestExamplesOfVerbs(t *testing.T) {
 	left := map[string]bool{}
-	for path := range examples {
+	for path := range manuals {
 		left[path] = true
 	}
 	var each func(c *cobra.Command, path string)
 	each = func(c *cobra.Command, path string) {
 		delete(left, path)
-		if c.Runnable() && len(examples[path]) == 0 {
+		if c.Runnable() && len(manuals[path].Examples) == 0 {
 			t.Errorf("%q has no example", path)
 		}
-		for _, line := range examples[path] {
+		for _, line := range manuals[path].Examples {
 			words, err := shell.Words(line)
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
@@ -43,6 +47,17 @@ func TestExamplesOfVerbs(t *testing.T) {
 	each(Commands(), "")
 	for path := range left {
 		t.Errorf("there is no verb %q", path)
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the page of the documentation")
+
+// The documentation has a page of this program, whose first part is its help. -update writes that part.
+func TestPagesOfCommands(t *testing.T) {
+	c := (&app{name: verbName, out: io.Discard, err: io.Discard}).root(nil)
+	file := filepath.Join("..", "..", "..", "docs", "reference", "commands", "live.md")
+	if err := program.CheckPage(file, c, nil, "./live/internal/cli", *update); err != nil {
+		t.Error(err)
 	}
 }
 

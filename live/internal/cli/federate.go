@@ -31,13 +31,14 @@ func (a *app) federateVerb() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "federate",
-		Short: "Answer other domains for copies of this domain's router",
-		Long: `Answers the peers of federation.yaml, until it is interrupted: messages are delivered to copies of this domain's router, and a peer gets a few bits about each. The router itself goes
-on undisturbed. All answers are in a signed log. ` + "`federate check`" + ` follows a message through the copies of all domains.`,
+		Short: "Answer other domains from copies of this domain's router",
+		Long: "Answer the peers of federation.yaml until interrupted. Messages go to copies of this domain's " +
+			"router, and a peer learns a few bits about each. The router itself continues undisturbed. All " +
+			"answers are in a signed log. `federate check` follows a message through the copies of all domains.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.federate(c.Context(), file) },
 	}
-	c.PersistentFlags().StringVar(&file, "config", federationFile, "the `file` with this domain, its router and its peers")
+	c.PersistentFlags().StringVar(&file, "config", federationFile, "the `file` that describes this domain, its router and its peers")
 	c.AddCommand(a.federateCheckVerb(&file), a.federateOriginVerb(&file), a.federateKeyVerb(), a.federateAuditVerb(&file))
 	return c
 }
@@ -59,7 +60,7 @@ func (a *app) ownDomain(file string) (*ownDomain, error) {
 	}
 	text, err := os.ReadFile(f.Key)
 	if err != nil {
-		return nil, fmt.Errorf("the key of %s: %w; `bloodhound live federate key FILE` makes one", file, err)
+		return nil, fmt.Errorf("the key of %s: %w; make one with `bloodhound live federate key FILE`", file, err)
 	}
 	key, err := federation.ParseKey(text)
 	if err != nil {
@@ -112,7 +113,7 @@ func (a *app) federate(ctx context.Context, file string) error {
 	// What would make each check fail is better known now.
 	c, err := router.Checkpoint(ctx)
 	if err != nil {
-		return fmt.Errorf("no copy of the router can be made: %w", err)
+		return fmt.Errorf("cannot copy the router: %w", err)
 	}
 	if err := c.Close(); err != nil {
 		return program.Failed(err)
@@ -133,7 +134,7 @@ func (a *app) federate(ctx context.Context, file string) error {
 	}
 	for _, p := range d.peers {
 		if g := log.Given(p.Name); g.Entries > 0 {
-			fmt.Fprintf(a.out, "%s has got %s in %s\n", p.Name, plural.Count(g.Bits, "bit"), plural.Count(g.Entries, "answer"))
+			fmt.Fprintf(a.out, "%s received %s in %s\n", p.Name, plural.Count(g.Bits, "bit"), plural.Count(g.Entries, "answer"))
 		}
 	}
 	return nil
@@ -144,17 +145,17 @@ func (a *app) federateCheckVerb(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check --from PEER --prefix PREFIX --path ASNS",
 		Short: "Follow an announcement through the copies of all domains",
-		Long: `Asks this domain, for which ` + "`federate`" + ` runs, what its router would do with an announcement of a neighbour, and follows what it would send through the copies of all domains.
-Exit code 0: no finding, and all messages were followed; 1: a finding; 5: no finding, but not all was followed.`,
+		Long: "Ask this domain, for which `federate` must run, what its router would do with an announcement of a " +
+			"neighbour. Follow the messages it would send through the copies of all domains.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.federateCheck(c.Context(), *file, o) },
 	}
-	c.Flags().StringVar(&o.from, "from", "", "the neighbour that announces, a `peer` of the configuration")
-	c.Flags().StringVar(&o.prefix, "prefix", "", "the `prefix` that is announced")
-	c.Flags().StringVar(&o.path, "path", "", "the `ASes` of the path, that of the neighbour first, with spaces")
-	c.Flags().StringSliceVar(&o.communities, "community", nil, "a `community` of the route, as 65001:100")
-	c.Flags().StringVar(&o.nextHop, "next-hop", "", "the next hop's `address`; the neighbour's if it is not set")
-	c.Flags().IntVar(&o.most, "deliveries", 256, "the most `messages` that are delivered")
+	c.Flags().StringVar(&o.from, "from", "", "the announcing neighbour, a `peer` of the configuration")
+	c.Flags().StringVar(&o.prefix, "prefix", "", "the announced `prefix`")
+	c.Flags().StringVar(&o.path, "path", "", "the `ASes` of the path, separated by spaces, the neighbour's first")
+	c.Flags().StringSliceVar(&o.communities, "community", nil, "a `community` of the route, such as 65001:100")
+	c.Flags().StringVar(&o.nextHop, "next-hop", "", "`address` of the next hop (default: the neighbour)")
+	c.Flags().IntVar(&o.most, "deliveries", 256, "most `messages` to deliver")
 	for _, name := range []string{"from", "prefix", "path"} {
 		c.MarkFlagRequired(name)
 	}
@@ -179,7 +180,7 @@ func (o *announced) message(nextHop netip.Addr) ([]byte, error) {
 	for word := range strings.FieldsSeq(o.path) {
 		asn, err := strconv.ParseUint(word, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("--path: %q is no number of an AS", word)
+			return nil, fmt.Errorf("--path: %q is not an AS number", word)
 		}
 		asns = append(asns, uint32(asn))
 	}
@@ -189,7 +190,7 @@ func (o *announced) message(nextHop netip.Addr) ([]byte, error) {
 		x, err1 := strconv.ParseUint(high, 10, 16)
 		y, err2 := strconv.ParseUint(low, 10, 16)
 		if err1 != nil || err2 != nil {
-			return nil, fmt.Errorf("--community: %q is no community such as 65001:100", text)
+			return nil, fmt.Errorf("--community: %q is not a community; write it as 65001:100", text)
 		}
 		r.Communities = append(r.Communities, bgp.Community(x<<16|y))
 	}
@@ -199,7 +200,7 @@ func (o *announced) message(nextHop netip.Addr) ([]byte, error) {
 		}
 	}
 	if !r.NextHop.Is4() {
-		return nil, fmt.Errorf("--next-hop: %v is no address of IPv4", r.NextHop)
+		return nil, fmt.Errorf("--next-hop: %v is not an IPv4 address", r.NextHop)
 	}
 	return bgp.AppendMessage(nil, &bgp.Update{Attributes: r, Announced: []netip.Prefix{p}}, bgp.AS4)
 }
@@ -235,7 +236,7 @@ func (a *app) federateCheck(ctx context.Context, file string, o *announced) erro
 	case ctx.Err() != nil:
 		return program.ErrInterrupted
 	case err != nil:
-		return fmt.Errorf("%w; `bloodhound live federate` must run for this domain", err)
+		return fmt.Errorf("%w; start `bloodhound live federate` for this domain", err)
 	}
 	a.federateReport(r)
 	return federation.Keep(d.conf.Received, r.Received)
@@ -253,7 +254,7 @@ func (a *app) federateReport(r *federation.Result) {
 		fmt.Fprintf(a.out, "not followed: %s\n", u)
 	}
 	if r.Left > 0 {
-		fmt.Fprintf(a.out, "not followed: %s, after as many deliveries as --deliveries allows\n", plural.Count(r.Left, "message"))
+		fmt.Fprintf(a.out, "not followed: %s; --deliveries was reached\n", plural.Count(r.Left, "message"))
 	}
 	by := ""
 	for _, name := range slices.Sorted(maps.Keys(r.Bits)) {
@@ -275,8 +276,9 @@ func (a *app) federateOriginVerb(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "origin --prefix PREFIX --asn ASN [PEER...]",
 		Short: "Ask peers whether an AS originates a prefix in their tables",
-		Long: `Asks peers, or those that are named, whether their tables have a route to the prefix that the AS originates. No peer learns for which prefix and AS it was asked, and of its table it
-discloses this bit and its size.`,
+		Long: "Ask all peers, or the named ones, whether their tables have a route to the prefix that the AS " +
+			"originates. A peer does not learn the prefix or the AS. It discloses this one bit, and the size of " +
+			"its table.",
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := prefixOf(prefix)
 			if err != nil {
@@ -285,8 +287,8 @@ discloses this bit and its size.`,
 			return a.federateOrigin(c.Context(), *file, federation.Origin{Prefix: p, ASN: asn}, args)
 		},
 	}
-	c.Flags().StringVar(&prefix, "prefix", "", "the `prefix`")
-	c.Flags().Uint32Var(&asn, "asn", 0, "the `number` of the AS")
+	c.Flags().StringVar(&prefix, "prefix", "", "the `prefix` to ask about")
+	c.Flags().Uint32Var(&asn, "asn", 0, "`number` of the AS")
 	c.MarkFlagRequired("prefix")
 	c.MarkFlagRequired("asn")
 	return c
@@ -333,7 +335,7 @@ func (a *app) federateOrigin(ctx context.Context, file string, origin federation
 func (a *app) federateKeyVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "key FILE",
-		Short: "Make the key of a domain, and print the public one",
+		Short: "Make the key of a domain and print the public key",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, public, err := federation.NewKey()
@@ -358,8 +360,9 @@ func (a *app) federateAuditVerb(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit [LOG]",
 		Short: "Verify a domain's log of answers",
-		Long: `Verifies the signatures of a log, that no entry was taken out or put in, and that each message is the one that its entry was made for. It is the log of this domain, unless --of
-names a peer: then all that the peer has signed for this domain must be in it, too.`,
+		Long: "Verify the signatures of a log, that no entry is missing or added, and that each message belongs to " +
+			"its entry. The log is this domain's, unless --of names a peer. Then everything that the peer signed " +
+			"for this domain must also be in it.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := a.ownDomain(*file)
@@ -371,7 +374,7 @@ names a peer: then all that the peer has signed for this domain must be in it, t
 			if of != "" {
 				p := d.peer(of)
 				if p == nil || len(args) == 0 {
-					return fmt.Errorf("--of: name a peer of %s, and the file of its log", *file)
+					return fmt.Errorf("--of needs a peer of %s, and the file of its log", *file)
 				}
 				by, key = p.Name, p.Key
 				if received, err = federation.Kept(d.conf.Received); err != nil {
@@ -381,7 +384,7 @@ names a peer: then all that the peer has signed for this domain must be in it, t
 			return a.federateAudit(append(args, d.conf.Log)[0], by, key, received)
 		},
 	}
-	c.Flags().StringVar(&of, "of", "", "the `peer` whose log it is")
+	c.Flags().StringVar(&of, "of", "", "the `peer` that wrote the log")
 	return c
 }
 
@@ -396,7 +399,7 @@ func (a *app) federateAudit(name, domain string, key ed25519.PublicKey, received
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, peer := range slices.Sorted(maps.Keys(given)) {
-		fmt.Fprintf(a.out, "%s has got %s in %s\n", peer, plural.Count(given[peer].Bits, "bit"), plural.Count(given[peer].Entries, "answer"))
+		fmt.Fprintf(a.out, "%s received %s in %s\n", peer, plural.Count(given[peer].Bits, "bit"), plural.Count(given[peer].Entries, "answer"))
 	}
 	return nil
 }

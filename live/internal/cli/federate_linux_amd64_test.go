@@ -121,11 +121,11 @@ not followed: d takes no part: domain d at 127.0.0.1:1: dial tcp 127.0.0.1:1: co
 	}
 
 	code, text, errs = federate("audit", "--config", "c.yaml", "--of", "b", "b.log")
-	if code != 0 || text != "b has got 22 bits in 4 answers\nc has got 1 bit in 1 answer\n" {
+	if code != 0 || text != "b received 22 bits in 4 answers\nc received 1 bit in 1 answer\n" {
 		t.Errorf("exit code %d\n%s%s", code, text, errs)
 	}
 	end()
-	if err := <-ended; err != nil || !strings.HasSuffix(out.String(), "c has got 1 bit in 1 answer\n") {
+	if err := <-ended; err != nil || !strings.HasSuffix(out.String(), "c received 1 bit in 1 answer\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	log, err := os.ReadFile("b.log")
@@ -162,15 +162,15 @@ func TestLiveFederateRefuses(t *testing.T) {
 			t.Errorf("%q: exit code %d, %s%s", args, code, out, errs)
 		}
 	}
-	expect("`bloodhound live federate key FILE` makes one")
+	expect("make one with `bloodhound live federate key FILE`")
 	if code, _, errs := federate("key", "b.pem"); code != 0 {
 		t.Fatal(errs)
 	}
-	expect("no copy of the router can be made: open ")
+	expect("cannot copy the router: open ")
 	expect("has no peer c with a session", "check", "--from", "c", "--prefix", "10.0.0.0/8", "--path", "1")
 	expect("has no peer x", "origin", "--prefix", "10.0.0.0/8", "--asn", "1", "x")
 	expect("more than one prefix", "origin", "--prefix", "10.0.0.0/8 le 24", "--asn", "1")
-	expect("name a peer", "audit", "--of", "x", "log")
+	expect("needs a peer", "audit", "--of", "x", "log")
 	if err := os.WriteFile("b.pem", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}

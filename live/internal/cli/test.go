@@ -34,9 +34,9 @@ func (a *app) testVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [PACKAGE] [-- ARGUMENTS]",
 		Short: "Explore the handlers in the tests of a package",
-		Long: `Builds the tests of a Go package with instrumented code and runs them. A handler that a test gives to live.Explore is called once for each path: the
-conditions that its inputs decide are recorded, and inputs are solved for that decide otherwise. Plain ` + "`go test`" + ` calls it once.
-Exit code 0: no finding; 1: a check does not hold or the handler panics, or another test fails.`,
+		Long: "Build the tests of a Go package with instrumented code and run them. A handler that a test gives to " +
+			"live.Explore is called once for each path: Bloodhound records the conditions that depend on its " +
+			"inputs, and solves for inputs that decide them differently. Plain `go test` calls the handler once.",
 		Args: func(c *cobra.Command, args []string) error { return cobra.MaximumNArgs(1)(c, before(c, args)) },
 		RunE: func(c *cobra.Command, args []string) error {
 			o.args = args[len(before(c, args)):]
@@ -49,7 +49,7 @@ Exit code 0: no finding; 1: a check does not hold or the handler panics, or anot
 		},
 	}
 	o.flags(c)
-	c.Flags().StringVar(&o.run, "run", "", "only tests whose names match this `pattern`")
+	c.Flags().StringVar(&o.run, "run", "", "run only tests whose names match this `pattern`")
 	return c
 }
 
@@ -72,14 +72,14 @@ type buildOptions struct {
 // flags adds the flags of verbs that build instrumented code.
 func (o *buildOptions) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&o.instrument, "instrument", nil,
-		"the `packages` whose code is instrumented, as the go command names them (default: those in the package's folder)")
-	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the code uses, such as strings and net/netip")
+		"instrument these `packages`, as the go command names them (default: the packages in the package's folder)")
+	c.Flags().BoolVar(&o.std, "std", true, "also instrument packages of the standard library that the code uses, such as strings and net/netip")
 	c.Flags().StringArrayVar(&o.add, "add", nil,
-		"`PACKAGE=FILE.go`: build a file as a part of a package of another module, for a handler that the package does not export")
+		"build a file into a package of another module, as `PACKAGE=FILE.go`, for a handler that the package does not export")
 	c.Flags().StringVar(&o.leave, "leave", "",
 		"do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute "+
 			"counts as not depending on inputs")
-	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
+	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, and why")
 }
 
 // plainStd are packages of the standard library that are plain Go, and that values of inputs go through. Others are of the
@@ -115,7 +115,7 @@ func (a *app) test(ctx context.Context, o *buildOptions) error {
 	build := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-c", "-vet=off", "-o", built}, rewritten.Flags, []string{p.ImportPath})...)
 	build.Dir = p.Dir
 	if text, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("the tests of %s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
+		return fmt.Errorf("cannot build the tests of %s: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
 	}
 	seen := &watcher{to: a.out, what: []byte("live: ")}
 	test := exec.CommandContext(ctx, built, append([]string{"-test.v", "-test.run", o.run}, o.args...)...)
@@ -204,7 +204,7 @@ func target(ctx context.Context, name string) (*goPackage, error) {
 	}
 	used := strings.TrimSpace(string(text))
 	if !slices.Contains(triedReleases, goversion.Lang(used)) {
-		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used,
+		return nil, fmt.Errorf("instrumentation does not support %s; use one of %s, for example with GOTOOLCHAIN=%s.0", used,
 			strings.Join(triedReleases, ", "), triedReleases[len(triedReleases)-1])
 	}
 	flags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
@@ -212,14 +212,14 @@ func target(ctx context.Context, name string) (*goPackage, error) {
 		return nil, program.Failed(fmt.Errorf("`go env GOFLAGS`: %w", err))
 	}
 	if slices.Contains(strings.Fields(string(flags)), "-race") {
-		return nil, errors.New("the race detector does not know instrumented code, whose second bodies use the same memory: remove -race from GOFLAGS")
+		return nil, errors.New("instrumented code does not work with the race detector; remove -race from GOFLAGS")
 	}
 	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,Name,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps", name)
 	var errs bytes.Buffer
 	list.Stderr = &errs
 	text, err = list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s is no package of Go: %s", name, bytes.TrimSpace(errs.Bytes()))
+		return nil, fmt.Errorf("%s is not a Go package: %s", name, bytes.TrimSpace(errs.Bytes()))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	var p, second goPackage
@@ -227,7 +227,7 @@ func target(ctx context.Context, name string) (*goPackage, error) {
 		return nil, fmt.Errorf("%s names no package", name)
 	}
 	if d.Decode(&second) != io.EOF {
-		return nil, fmt.Errorf("%s names several packages, such as %s and %s: name one", name, p.ImportPath, second.ImportPath)
+		return nil, fmt.Errorf("%s names several packages, such as %s and %s; name one", name, p.ImportPath, second.ImportPath)
 	}
 	return &p, nil
 }
@@ -258,7 +258,7 @@ func (p *goPackage) explores() bool {
 const livePackage = "github.com/bloodhound-dst/bloodhound/live"
 
 func noHandler(path string) error {
-	return fmt.Errorf("no test of %s explores a handler: call live.Explore in one (%s)", path, livePackage)
+	return fmt.Errorf("no test of %s explores a handler; call live.Explore in one (%s)", path, livePackage)
 }
 
 // summary notes how much of the packages is instrumented, and is an error if nothing is.
@@ -284,7 +284,7 @@ func (a *app) summary(r *rewrite.Result, left bool) error {
 		}
 	}
 	if packages == 0 {
-		return errors.New("no package is instrumented, so no condition would be seen; name others by --instrument")
+		return errors.New("no package is instrumented, so no condition would be seen; name packages with --instrument")
 	}
 	a.note("instrumented: %d of %s in %s", second, plural.Count(functions, "function"), plural.Count(packages, "package"))
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {

@@ -187,12 +187,12 @@ func TestLiveRefuses(t *testing.T) {
 		args  []string
 		says  string
 	}{
-		{"no tests", []string{"m.go", "package m\n"}, nil, "no test of m explores a handler: call live.Explore"},
-		{"no handler", []string{"m.go", "package m\n", "m_test.go", "package m\n"}, nil, "no test of m explores a handler: call live.Explore"},
+		{"no tests", []string{"m.go", "package m\n"}, nil, "no test of m explores a handler; call live.Explore"},
+		{"no handler", []string{"m.go", "package m\n", "m_test.go", "package m\n"}, nil, "no test of m explores a handler; call live.Explore"},
 		{"an error of the compiler", []string{"m.go", "package m\n\nfunc F(x int) bool { return y }\n", "m_test.go", explores}, nil, "undefined: y"},
 		{"several packages", []string{"m.go", "package m\n", "n/n.go", "package n\n"}, []string{"./..."},
-			"names several packages, such as m and m/n: name one"},
-		{"no package", []string{"m.go", "package m\n"}, []string{"./nowhere"}, "nowhere is no package of Go"},
+			"names several packages, such as m and m/n; name one"},
+		{"no package", []string{"m.go", "package m\n"}, []string{"./nowhere"}, "nowhere is not a Go package"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, out, notes := explore(t, module(c.files...), c.args...)
@@ -221,7 +221,7 @@ func TestLiveRefuses(t *testing.T) {
 		t.Chdir(dir)
 		t.Setenv("CGO_ENABLED", "1")
 		var o, e strings.Builder
-		if code := Main([]string{"build"}, &o, &e); code != exitcode.Usage || !strings.Contains(e.String(), "m uses cgo: set CGO_ENABLED=0") {
+		if code := Main([]string{"build"}, &o, &e); code != exitcode.Usage || !strings.Contains(e.String(), "m uses cgo; set CGO_ENABLED=0") {
 			t.Errorf("exit code %d\n%s", code, &e)
 		}
 	})
@@ -232,7 +232,7 @@ func TestLiveRefuses(t *testing.T) {
 		}
 		dir := module("m.go", "package m\n")
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-		if code, _, notes := explore(t, dir); code != exitcode.Usage || !strings.Contains(notes, "not tried with go1.20.1: use one of go1.26") {
+		if code, _, notes := explore(t, dir); code != exitcode.Usage || !strings.Contains(notes, "does not support go1.20.1; use one of go1.26") {
 			t.Errorf("exit code %d\n%s", code, notes)
 		}
 	})
@@ -254,9 +254,9 @@ func TestLiveBuildAndWatchRefuse(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"build", filepath.Join(root, "live")}, "is no program: name a package main"},
+		{[]string{"build", filepath.Join(root, "live")}, "is not a program; name a package main"},
 		{[]string{"build", filepath.Join(root, "cmd", "bloodhound-driver")}, "call live.Serve in it"},
-		{[]string{"build", filepath.Join(root, "no-such")}, "is no package of Go"},
+		{[]string{"build", filepath.Join(root, "no-such")}, "is not a Go package"},
 		{[]string{"--config", filepath.Join(root, "no-such.yaml")}, "give the path of an existing file"},
 		{[]string{"--once", "--config", lonely}, "start it with BLOODHOUND_LIVE_SOCKET="},
 		{[]string{"try", "--config", lonely}, `required flag(s) "change" not set`},

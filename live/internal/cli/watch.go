@@ -36,16 +36,17 @@ func (a *app) watchVerb() *cobra.Command {
 	o := &watchOptions{}
 	c := &cobra.Command{
 		Use:   ownName,
-		Short: "Explore what running programs could do next, without touching them",
-		Long: `Takes a checkpoint of each process of live.yaml every so often, and has copies of it try inputs that its handlers have not seen, which are solved for from the conditions in its
-code. Copies reach nothing: the process goes on as it is. Findings go to the store, and are tried again in each checkpoint.
-Exit code 0: the last checkpoints show no finding; 1: one does.`,
+		Short: "Explore what running programs could do next, in copies",
+		Long: "Take a checkpoint of each process of live.yaml periodically, and let copies of it try inputs that " +
+			"its handlers have not seen, which a solver derives from the conditions in the code. Copies reach " +
+			"nothing outside, and the process itself continues undisturbed.\n\n" +
+			"Findings go to the store and are tried again in each later checkpoint.",
 		RunE: func(c *cobra.Command, _ []string) error { return a.watch(c.Context(), o) },
 	}
-	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that says which processes are explored")
-	c.Flags().StringVar(&o.store, "store", "", "the `URL` of a store for findings, in place of that of the file")
-	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler")
-	c.Flags().Var(program.Time(&o.period), "for", "end after this `time`")
+	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that names the processes to explore")
+	c.Flags().StringVar(&o.store, "store", "", "keep findings in the store of this `URL` (default: the store of the file)")
+	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler, and end")
+	c.Flags().Var(program.Time(&o.period), "for", "end after this `time`, such as 1h")
 	return c
 }
 
@@ -109,11 +110,11 @@ func (a *app) recorder(ctx context.Context, w *online.Watch, url string) (end fu
 	identity := records.Worker{Host: host, PID: os.Getpid(), Bloodhound: program.Version(), CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
 	env := records.Env{Engine: records.LiveEngine, Bloodhound: program.Version(), System: program.System(), Machine: program.Machine()}
 	if w.Recorder, err = online.NewRecorder(ctx, db, id, identity, env); err != nil {
-		return nil, errors.Join(fmt.Errorf("the store %s takes nothing: %w", db, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("cannot write to the store %s: %w", db, err), db.Close())
 	}
 	return func() {
 		if err := w.Recorder.End(context.WithoutCancel(ctx), identity); err != nil {
-			a.note("the end of this worker could not be stored: %v", err)
+			a.note("could not store the end of this worker: %v", err)
 		}
 		db.Close()
 	}, nil
@@ -135,10 +136,10 @@ func (a *app) report(x *online.Explored, list []online.Standing) {
 	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes),
 		megabytes(x.ResidentBytes), plural.Count(x.Pages, "page"))
 	if x.Stuck > 0 {
-		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", plural.Count(x.Stuck, "path"))
+		fmt.Fprintf(a.out, "  %s waited until the time was up: for a lock, or for something only the process itself has\n", plural.Count(x.Stuck, "path"))
 	}
 	if x.Starved > 0 {
-		fmt.Fprintf(a.out, "  %s got hardly any CPU time until the time was over: raise budget.path_time\n", plural.Count(x.Starved, "path"))
+		fmt.Fprintf(a.out, "  %s got hardly any CPU time; raise budget.path_time\n", plural.Count(x.Starved, "path"))
 	}
 	for _, s := range list {
 		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
@@ -179,9 +180,9 @@ func (a *app) tryVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "try --change FILE [NODE]",
 		Short: "Try a new configuration on copies of a running program",
-		Long: `Explores a process of live.yaml as it is, and copies of it that have taken a new configuration, and prints which findings the change brings and which it takes away.
-The process keeps the configuration that it has. NODE may be left out if the file has one.
-Exit code 0: the change brings no finding; 1: it does, or a copy refuses it.`,
+		Long: "Explore a process of live.yaml as it is, and copies of it that have loaded a new configuration. " +
+			"Print the findings that the change brings and those that it removes. The process keeps its " +
+			"configuration. NODE may be left out if the file has only one.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, _ := c.Flags().GetString("config")
@@ -265,9 +266,9 @@ func nodeOf(l *config.Live, name string) (*config.Node, error) {
 		names = append(names, l.Nodes[i].Name)
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%s has several nodes: name one of %s", l.File, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s has several nodes; name one of %s", l.File, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("%s has no node %s: name one of %s", l.File, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s has no node %s; name one of %s", l.File, name, strings.Join(names, ", "))
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(max(n, 0))/1e6) }

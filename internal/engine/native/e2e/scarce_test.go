@@ -207,7 +207,7 @@ func TestFullFileSystems(t *testing.T) {
 	for dir, note := range map[string]string{
 		"/dev/shm":            "",
 		".bloodhound/scratch": "",
-		".bloodhound":         "the failure could not be stored: .*no space left on device: .* is full; free some space there and try again",
+		".bloodhound":         "could not store the failure: .*no space left on device: .* is full; free some space there and try again",
 	} {
 		fill := fmt.Sprintf(`[ "$(readlink /proc/self/ns/mnt)" != '%s' ] || exit 99 # what is mounted here must not be seen elsewhere
 mkdir -p %[2]s && mount -t tmpfs -o size=64k none %[2]s && ! cat /dev/zero >%[2]s/all 2>/dev/null || exit 98`, here, dir)
