@@ -1,5 +1,5 @@
 // Package cause finds out from which moment on a run was likely to fail. A run keeps its choices up to a cut point and is made again many
-// times with fresh chance behind it: the share of these runs that fail is how likely the failure was at that moment. Where the share
+// times with new random choices after it: the share of these runs that fail is how likely the failure was at that moment. Where the share
 // jumps from one choice to the next, that choice has decided the run (the moment of no return). The package knows runs only by a
 // function that makes one.
 package cause

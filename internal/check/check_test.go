@@ -436,9 +436,10 @@ func TestProbes(t *testing.T) {
 func TestCrashes(t *testing.T) {
 	spec, out := good(t)
 	out.Crashes = []record.Crash{
-		{Kind: "crash", Node: "n1", Program: "/bin/db", PID: 4, Signal: "SIGSEGV", Position: record.At(8), TimeNs: second, Lines: []string{"last words"}},
-		{Kind: "crash", Node: "n2", Program: "/bin/db", PID: 4, Signal: "SIGABRT", Position: record.At(9), TimeNs: 2 * second},
-		{Kind: "exit", Node: "n3", Program: "/bin/db", PID: 4, ExitCode: 3, Position: record.At(10), TimeNs: 3 * second},
+		{Kind: "crash", Node: "n1", Program: "/bin/db", PID: 4, Signal: "SIGSEGV", Position: record.PositionAt(8), TimeNs: second,
+			Lines: []string{"last words"}},
+		{Kind: "crash", Node: "n2", Program: "/bin/db", PID: 4, Signal: "SIGABRT", Position: record.PositionAt(9), TimeNs: 2 * second},
+		{Kind: "exit", Node: "n3", Program: "/bin/db", PID: 4, ExitCode: 3, Position: record.PositionAt(10), TimeNs: 3 * second},
 		{Kind: "oom", Node: "n3", Program: "/bin/db"},
 	}
 	verdicts := Judge(spec, out)

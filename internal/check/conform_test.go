@@ -45,7 +45,7 @@ func logged(lines ...string) *record.Outcome {
 		for _, d := range words[0] {
 			at = 10*at + int64(d-'0')
 		}
-		out.Log = append(out.Log, record.LogLine{Position: record.At(uint64(10 * at)), TimeNs: at, Node: words[1], Stream: "stdout", Text: words[2]})
+		out.Log = append(out.Log, record.LogLine{Position: record.PositionAt(uint64(10 * at)), TimeNs: at, Node: words[1], Stream: "stdout", Text: words[2]})
 	}
 	return out
 }
@@ -64,7 +64,7 @@ func TestConforms(t *testing.T) {
 	lost.LogLost = 3
 	broken := logged(round[:6]...)
 	broken.LogLost = 3
-	broken.Log = append(broken.Log, record.LogLine{Position: record.At(61), TimeNs: 6, Node: "p1", Stream: "stdout", Text: "learned abort"})
+	broken.Log = append(broken.Log, record.LogLine{Position: record.PositionAt(61), TimeNs: 6, Node: "p1", Stream: "stdout", Text: "learned abort"})
 	for _, c := range []struct {
 		name   string
 		out    *record.Outcome
@@ -134,7 +134,8 @@ func TestConformsByReportsAndProbes(t *testing.T) {
 		{Name: "ready", Sighting: sdk.Sighting{Event: 11, TimeNs: 1, Node: "driver", Details: `{"as":"p2"}`}}, // no server
 	}
 	for _, e := range out.SDK.Events { // engines log them, too
-		out.Log = append(out.Log, record.LogLine{Position: record.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: e.Name + " " + e.Details})
+		out.Log = append(out.Log, record.LogLine{Position: record.PositionAt(e.Event), TimeNs: e.TimeNs, Node: e.Node,
+			Stream: "sdk", Text: e.Name + " " + e.Details})
 	}
 	out.Probes = []record.Probe{{Property: "outcome", Output: "of p1 is abort\n", Event: 60, EndNs: 6}}
 	v := Judge(s, out)[0]

@@ -97,7 +97,7 @@ func TestProposedAllowances(t *testing.T) {
 // for it.
 func TestStopsByDesignAreJudgedAsCrashes(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server, Allow: []world.Allowance{{Exit: []int{1}}}}}}
-	stop := record.Crash{Position: record.At(7), Kind: "exit", Main: true, Node: "n1", ExitCode: 1, TimeNs: 5e9}
+	stop := record.Crash{Position: record.PositionAt(7), Kind: "exit", Main: true, Node: "n1", ExitCode: 1, TimeNs: 5e9}
 	out := &record.Outcome{Ledger: fault.Ledger{Injections: []fault.Injection{
 		{ID: 1, Kind: fault.DiskFull, Node: "n1", StartNs: 4e9, EndNs: 6e9},
 		{ID: 2, Kind: fault.Crash, Node: "n1", StartNs: 9e9, EndNs: 10e9},

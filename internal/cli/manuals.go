@@ -145,8 +145,8 @@ var manuals = map[string]program.Manual{
 	}, "bloodhound model propose Raft.tla --world ."),
 
 	"worker": manual("Prints progress to standard error, and a summary when it ends. "+inDocument, []program.Exit{
-		holds("this code has no known failure; also when a signal ended the worker"),
-		violated("this code has a known failure"),
+		holds("this build has no known failure; also when a signal ended the worker"),
+		violated("this build has a known failure"),
 		wrong("the command or the configuration is wrong, or the store refuses the user or the token"),
 		failed("no run was possible, or the store lacks some results at the end"),
 		unknown("a canary did not fail"),
@@ -191,8 +191,8 @@ var manuals = map[string]program.Manual{
 	}, "bloodhound doctor", "bloodhound doctor ./server --port 8080"),
 	"docs":        manual("", nil, "bloodhound docs", "bloodhound docs faults"),
 	"docs search": manual("", nil, "bloodhound docs search power loss"),
-	"import":      manual("Prints what was imported, what was not, and the name of the written configuration.", nil, "bloodhound import incident.jsonl"),
-	"init": manual("Prints what it wrote, and what to check in it.", nil,
+	"import":      manual("Prints the imported records, the omitted ones, and the name of the written configuration.", nil, "bloodhound import incident.jsonl"),
+	"init": manual("Prints the new file's content, and what to check in it.", nil,
 		"bloodhound init", "bloodhound init --from docker-compose.yml", "bloodhound init --template raft raft-test"),
 	"live":   {Examples: []string{"bloodhound live --once", "bloodhound live test ./internal/parser --run TestParse"}},
 	"schema": manual("", nil, "bloodhound schema"),

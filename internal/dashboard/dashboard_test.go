@@ -350,7 +350,7 @@ func TestForms(t *testing.T) {
 		t.Fatal(r.Status)
 	}
 	v := records.NewView()
-	if _, err := db.Read(t.Context(), "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+	if _, err := db.Read(t.Context(), "", "", func(e store.Entry) error { v.AddEntry(e); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if f := v.Tests[testID].Failures[lostID]; f.State() != records.Ignored || len(v.Requests) != 4 {
@@ -362,7 +362,7 @@ func TestForms(t *testing.T) {
 			t.Fatal(r.Status, r.Request.URL)
 		}
 		v := records.NewView()
-		if _, err := db.Read(t.Context(), records.PausePrefix, "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		if _, err := db.Read(t.Context(), records.PausePrefix, "", func(e store.Entry) error { v.AddEntry(e); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		body, _ := get(t, s, "/workers")

@@ -73,7 +73,7 @@ func metricsOf(a *ask, state State) []*family {
 	ok := gauge("canary_found", "Whether a canary, a test that must fail, failed in the latest build.")
 	last := gauge("last_run_timestamp_seconds", "Time of the last recorded runs of the latest build.")
 	risk := gauge("risk_bound", "Upper bound, with 95 % confidence, of the chance that the next random run of the latest build shows "+
-		"something new; absent if there is no bound.")
+		"something new; absent without a bound.")
 	holdout := gauge("holdout_runs", "Holdout runs of the latest build.")
 	requests := gauge("requests_open", "Requests without an answer.")
 

@@ -57,7 +57,7 @@ func (m *Model) follow(ctx context.Context, now func() time.Time) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, e := range list {
-			m.view.Take(e)
+			m.view.AddEntry(e)
 		}
 		came += len(list)
 		list = list[:0]
@@ -129,7 +129,7 @@ var errSwept = errors.New("entries were dropped")
 // again reads all of the store into another view, since a view forgets nothing, and takes that.
 func (m *Model) again(ctx context.Context) (store.Cursor, error) {
 	v := records.NewView()
-	next, err := m.store.Read(ctx, "", "", func(e store.Entry) error { v.Take(e); return nil })
+	next, err := m.store.Read(ctx, "", "", func(e store.Entry) error { v.AddEntry(e); return nil })
 	if err != nil {
 		return "", err
 	}
@@ -180,5 +180,5 @@ func (m *Model) Read(f func(*records.View)) State {
 func (m *Model) take(e store.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.view.Take(e)
+	m.view.AddEntry(e)
 }

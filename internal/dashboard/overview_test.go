@@ -15,7 +15,7 @@ func TestFindings(t *testing.T) {
 	v := records.NewView()
 	list, _ := dashboardtest.Entries()
 	for _, e := range list {
-		v.Take(e)
+		v.AddEntry(e)
 	}
 	data, err := buildOverview(&ask{view: v, now: dashboardtest.Now})
 	if err != nil {
@@ -58,8 +58,8 @@ func TestLastBehind(t *testing.T) {
 	v := records.NewView()
 	code := func(commit, line, dirty, parent string, at int64) records.ID {
 		c := records.Code{Commit: commit, Line: line, Dirty: dirty, CommitMs: at}
-		v.Take(c.Entry())
-		v.Take((&records.Commit{ID: commit, Parents: []string{parent}}).Entry())
+		v.AddEntry(c.Entry())
+		v.AddEntry((&records.Commit{ID: commit, Parents: []string{parent}}).Entry())
 		return c.ID()
 	}
 	a, b, c := code("a", "main", "", "", 1), code("b", "main", "", "a", 2), code("c", "main", "", "b", 3)
@@ -102,7 +102,7 @@ func TestStates(t *testing.T) {
 	} {
 		v := records.NewView()
 		for _, e := range append(test.list, a.Entry(), b.Entry(), (&records.Commit{ID: "b", Parents: []string{"a"}}).Entry()) {
-			v.Take(e)
+			v.AddEntry(e)
 		}
 		if row, _ := rowOf(v, v.Test("t")); row.State != test.want {
 			t.Errorf("%s: %s, want %s", test.name, row.State, test.want)

@@ -241,8 +241,8 @@ func (r *riskRow) what() string {
 	return "a behaviour of the kind " + r.Class + " not seen before"
 }
 
-// Of names what the row is about, for people.
-func (r *riskRow) Of() string {
+// Subject names the behaviours or violations of the row, for people.
+func (r *riskRow) Subject() string {
 	if property, is := strings.CutPrefix(r.Class, records.PropertyClass("")); is {
 		return "violations of " + report.Visible(property, wordRunes)
 	}

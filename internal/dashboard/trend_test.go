@@ -18,7 +18,7 @@ func TestTrend(t *testing.T) {
 		"b": {{AtMs: 24_000, Ms: 10, Phase: records.Holdout, Runs: 20}, {Seq: 1, AtMs: 23_900, Phase: "replay", Runs: 9, Violated: 9}},
 	} {
 		for _, s := range spans {
-			v.Take(s.Entry("t", code, "e", "w"))
+			v.AddEntry(s.Entry("t", code, "e", "w"))
 		}
 	}
 	r := trendOf(v.Test("t"))

@@ -296,7 +296,7 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 func TestGDBLooksAround(t *testing.T) {
 	spec := bank(t)
 	s := serve(t, spec, original(t, spec))
-	if _, err := s.Timeline.GotoUntil(engine.Until{Position: record.At(200)}); err != nil {
+	if _, err := s.Timeline.GotoUntil(engine.Until{Position: record.PositionAt(200)}); err != nil {
 		t.Fatal(err)
 	}
 	out := gdb(t, s, `info sharedlibrary
@@ -321,7 +321,7 @@ func TestLibraries(t *testing.T) {
 	if text, err := libraries(timeline.World(), "bank", 10); err != nil || strings.Contains(text, "library name") {
 		t.Errorf("before its first instruction a program has %q, %v", text, err)
 	}
-	if _, err := timeline.GotoUntil(engine.Until{Position: record.At(150)}); err != nil {
+	if _, err := timeline.GotoUntil(engine.Until{Position: record.PositionAt(150)}); err != nil {
 		t.Fatal(err)
 	}
 	w := timeline.World()

@@ -100,7 +100,7 @@ func TestSnapshotsFitIntoTheirMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		bounded(3)
-		if _, err := s.Timeline.GotoUntil(engine.Until{Position: record.At(30_000)}); err != nil {
+		if _, err := s.Timeline.GotoUntil(engine.Until{Position: record.PositionAt(30_000)}); err != nil {
 			t.Fatal(err)
 		}
 		bounded(3)
@@ -127,7 +127,7 @@ func TestSnapshotsFitIntoTheirMemory(t *testing.T) {
 func TestNoSnapshots(t *testing.T) {
 	for _, budget := range []runner.Budget{{None: true}, {MemoryBytes: 1}} {
 		timeline, copies := toyTimeline(t, 5000, budget)
-		if _, err := timeline.GotoUntil(engine.Until{Position: record.At(4000)}); err != nil {
+		if _, err := timeline.GotoUntil(engine.Until{Position: record.PositionAt(4000)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := timeline.StepBack(toyThreads[0]); err != nil {

@@ -497,7 +497,7 @@ func (t *Timeline) GotoUntil(u engine.Until) (bool, error) {
 		if p.Event <= t.snapshots[0].at.Event {
 			return true, t.GotoBeginning()
 		}
-		return t.GotoUntil(engine.Until{Position: record.At(p.Event)})
+		return t.GotoUntil(engine.Until{Position: record.PositionAt(p.Event)})
 	}
 	t.stand(w, p)
 	_, ns := w.Moment()
@@ -544,7 +544,7 @@ func (t *Timeline) settle(h *engine.Halt, s *Stops, own []int, err error) (Stop,
 		stop := Stop{Thread: h.Thread}
 		stop.Kind, stop.Watch = kindOf(s, h, own)
 		if t.at.Event > 0 {
-			_, err = t.now.Run(&engine.Stops{Until: engine.Until{Position: record.At(t.at.Event)}})
+			_, err = t.now.Run(&engine.Stops{Until: engine.Until{Position: record.PositionAt(t.at.Event)}})
 		}
 		return stop, err
 	}

@@ -208,7 +208,7 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seed%2 == 1 { // a branch, in which the rest of the run is another one
-			if _, err := timeline.GotoUntil(engine.Until{Position: record.At(1 + r.Uint64N(20))}); err != nil {
+			if _, err := timeline.GotoUntil(engine.Until{Position: record.PositionAt(1 + r.Uint64N(20))}); err != nil {
 				t.Fatal(err)
 			}
 			for range r.IntN(30) {
@@ -276,7 +276,7 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 					}
 				}
 			case 5:
-				if _, err := timeline.GotoUntil(engine.Until{Position: record.At(1 + r.Uint64N(uint64(len(run.turns))))}); err != nil {
+				if _, err := timeline.GotoUntil(engine.Until{Position: record.PositionAt(1 + r.Uint64N(uint64(len(run.turns))))}); err != nil {
 					fail("goto", err)
 				}
 			}

@@ -241,7 +241,7 @@ func walk(t *testing.T, spec *world.Spec, want *record.Outcome, all *Stops, seed
 					}
 				}
 			} else {
-				_, err = timeline.GotoUntil(engine.Until{Position: record.At(1 + r.Uint64N(want.Events-1))})
+				_, err = timeline.GotoUntil(engine.Until{Position: record.PositionAt(1 + r.Uint64N(want.Events-1))})
 			}
 		}
 		if err != nil {

@@ -238,7 +238,7 @@ const flushTime = 10 * time.Second
 func (w *Worker) write(list ...store.Entry) {
 	w.owed = append(w.owed, list...)
 	for _, e := range list {
-		w.view.Take(e) // also what the store lacks
+		w.view.AddEntry(e) // also what the store lacks
 	}
 	err := w.Store.Add(context.Background(), w.owed...)
 	if err == nil {
@@ -255,7 +255,7 @@ func (w *Worker) refresh(ctx context.Context) {
 	w.looked = time.Now()
 	news := false
 	next, err := w.Store.Read(ctx, w.prefix, w.cursor, func(e store.Entry) error {
-		news = w.view.Take(e) || news
+		news = w.view.AddEntry(e) || news
 		return nil
 	})
 	if err == nil {

@@ -124,7 +124,7 @@ func newWorker(s store.Store, id string, projects ...Project) *Worker {
 func viewOf(t *testing.T, s store.Store) *records.View {
 	t.Helper()
 	v := records.NewView()
-	if _, err := s.Read(t.Context(), "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+	if _, err := s.Read(t.Context(), "", "", func(e store.Entry) error { v.AddEntry(e); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(v.Strange) > 0 {
@@ -193,7 +193,7 @@ func TestWorker(t *testing.T) {
 	}
 
 	// Another worker takes in what this one knows, and finds that the next code has no bugs.
-	v.Take((&records.Commit{ID: "2", Parents: []string{"1"}}).Entry())
+	v.AddEntry((&records.Commit{ID: "2", Parents: []string{"1"}}).Entry())
 	s.Add(t.Context(), (&records.Commit{ID: "2", Parents: []string{"1"}}).Entry())
 	q := &fake{name: "a", commit: "2", pause: time.Millisecond}
 	if r := work(t, newWorker(s, "w2", q)); len(r.Failures) != 0 {

@@ -13,7 +13,7 @@ var vague = []string{"take", "begin", "at", "of", "met", "rest", "give", "from",
 // vagueBudget counts the functions that still have such a name, by top folder. A number may only shrink: give a function
 // the name of what it does and to what (takeLease, readByte), or of the thing that it returns (offset), then lower its
 // folder's number. Names that an interface of another module or of a public package asks for remain.
-var vagueBudget = map[string]int{"examples": 8, "internal": 13, "live": 1, "sdk": 1}
+var vagueBudget = map[string]int{"examples": 8, "internal": 9, "live": 1, "sdk": 1}
 
 // A call says what it does: a function is named by a verb and its object, or by a noun of the field.
 func TestFunctionsHaveNames(t *testing.T) {

@@ -9,5 +9,5 @@ type Position struct {
 	Within uint64 `json:"within,omitempty"`
 }
 
-// At is the position at which so many events have happened.
-func At(event uint64) Position { return Position{Event: event} }
+// PositionAt returns the position at which so many events have happened.
+func PositionAt(event uint64) Position { return Position{Event: event} }

@@ -24,7 +24,7 @@ func BenchmarkView(b *testing.B) {
 	defer d.Close()
 	for b.Loop() {
 		v := records.NewView()
-		if _, err := d.Read(b.Context(), "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		if _, err := d.Read(b.Context(), "", "", func(e store.Entry) error { v.AddEntry(e); return nil }); err != nil {
 			b.Fatal(err)
 		}
 		if n := len(v.Tests); n != 1 {

@@ -31,7 +31,7 @@ func TestCounts(t *testing.T) {
 		v := NewView()
 		var old Superseded
 		for _, e := range append(list, list[:len(list)/2]...) {
-			v.Take(e)
+			v.AddEntry(e)
 			old.AddEntry(e)
 		}
 		c := v.Test("t").Counts("c")
@@ -62,7 +62,7 @@ func TestSignsOfLife(t *testing.T) {
 		v := NewView()
 		var old Superseded
 		for _, e := range list {
-			v.Take(e)
+			v.AddEntry(e)
 			old.AddEntry(e)
 		}
 		if v.Workers["w1"].EndedMs != 90_000 || v.Workers["w2"].SeenMs != 60_000 {

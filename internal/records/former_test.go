@@ -44,7 +44,7 @@ func TestFormerFailures(t *testing.T) {
 		v := NewView()
 		r := rand.New(rand.NewPCG(seed, 1))
 		for _, i := range r.Perm(len(list)) {
-			v.Take(list[i])
+			v.AddEntry(list[i])
 		}
 		tv := v.Tests[test]
 		if len(tv.Failures) != 2 {
@@ -84,7 +84,7 @@ func TestFormerFailureOfTwo(t *testing.T) {
 	for seed := range uint64(50) {
 		v := NewView()
 		for _, i := range rand.New(rand.NewPCG(seed, 1)).Perm(len(list)) {
-			v.Take(list[i])
+			v.AddEntry(list[i])
 		}
 		tv := v.Tests[test]
 		if want == "" {

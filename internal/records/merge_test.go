@@ -36,7 +36,7 @@ func TestMergedDatabases(t *testing.T) {
 	}
 	sum := func(s store.Store) [sha256.Size]byte {
 		v := NewView()
-		if _, err := s.Read(t.Context(), "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		if _, err := s.Read(t.Context(), "", "", func(e store.Entry) error { v.AddEntry(e); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return sha256.Sum256([]byte(text(t, v)))

@@ -140,7 +140,7 @@ func viewOf(list ...[]store.Entry) *View {
 	v := NewView()
 	for _, l := range list {
 		for _, e := range l {
-			v.Take(e)
+			v.AddEntry(e)
 		}
 	}
 	return v
@@ -194,7 +194,7 @@ func TestStrangeEntries(t *testing.T) {
 		{Key: "failure/a", Value: []byte("{}")}, {Key: "found/a/b/c", Value: []byte(`{"features":"zz"}`)},
 		{Key: "span/a/b/c/d", Value: []byte("seq=1 later=7 phase=x")}}
 	for _, e := range append(list, list...) {
-		v.Take(e)
+		v.AddEntry(e)
 	}
 	if v.Strange["span"] != 3 || v.Strange["test"] != 1 || v.Strange["new"] != 1 || v.Strange["failure"] != 1 {
 		t.Fatalf("%v", v.Strange)
@@ -264,7 +264,7 @@ func TestPauses(t *testing.T) {
 	}
 	for i, on := range []bool{true, false, true} {
 		p := v.NextPause(on, "me", "", int64(100-i)) // each by a clock that is behind the last one
-		v.Take(p.Entry())
+		v.AddEntry(p.Entry())
 		if v.Paused() != on {
 			t.Errorf("record %d does not decide", i)
 		}

@@ -116,7 +116,7 @@ func TestRisks(t *testing.T) {
 	of := func(spans ...Span) map[string]Risk {
 		v := NewView()
 		for _, s := range spans {
-			v.Take(s.Entry("t", "c", "e", "w"))
+			v.AddEntry(s.Entry("t", "c", "e", "w"))
 		}
 		m := map[string]Risk{}
 		for _, r := range v.Test("t").Risks("c") {

@@ -146,8 +146,8 @@ func NewView() *View {
 		Requests: map[ID]*RequestView{}, Commits: map[string][]string{}, Strange: map[string]int{}, Held: map[string]Held{}, had: map[identity]bool{}}
 }
 
-// Take takes in an entry of the database, and reports whether it says something new. It may come in any order and more than once.
-func (v *View) Take(e store.Entry) bool {
+// AddEntry adds an entry of the database, and reports whether it says something new. It may come in any order and more than once.
+func (v *View) AddEntry(e store.Entry) bool {
 	kind, rest, _ := strings.Cut(e.Key, "/")
 	single := kind == kindSpan && !isPack(e.Value)
 	if !single && !v.first(e) {

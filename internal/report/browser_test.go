@@ -105,7 +105,7 @@ func TestPageIsUsed(t *testing.T) {
 	p := violatedPage(t)
 	for i := range 12 { // a heartbeat
 		p.Outcome.Log = append(p.Outcome.Log,
-			record.LogLine{Position: record.At(uint64(1000 + i)), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1",
+			record.LogLine{Position: record.PositionAt(uint64(1000 + i)), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1",
 				Stream: "stdout", Text: fmt.Sprintf("beat %d", i)})
 	}
 	free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(htmlOf(t, p), "")

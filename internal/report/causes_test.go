@@ -20,10 +20,10 @@ func lostLongAgo() StoryOf {
 		DecisionsNs: []int64{4_000_000_000, 4_100_000_000}}}
 	o.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.Partition, Target: "n1", StartNs: 4e9, EndNs: 5e9, Event: 100, Observed: 120},
 		{ID: 2, Kind: fault.Crash, Target: "n2", StartNs: 28e9, EndNs: 29e9, Event: 890}}
-	o.Log = []record.LogLine{{Position: record.At(90), TimeNs: 3e9, Node: "n1", Text: "long before"},
-		{Position: record.At(110), TimeNs: 42e8, Node: "n1", Text: "steps down"},
-		{Position: record.At(300), TimeNs: 15e9, Node: "n2", Text: "nothing of interest"},
-		{Position: record.At(600), TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
+	o.Log = []record.LogLine{{Position: record.PositionAt(90), TimeNs: 3e9, Node: "n1", Text: "long before"},
+		{Position: record.PositionAt(110), TimeNs: 42e8, Node: "n1", Text: "steps down"},
+		{Position: record.PositionAt(300), TimeNs: 15e9, Node: "n2", Text: "nothing of interest"},
+		{Position: record.PositionAt(600), TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}}}, Outcome: o,
 		Failure: failure.Failure{ID: "0123456789ab"}, Replay: "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "durable", Kind: "safety", Status: check.Violated, Event: 610, TimeNs: 25e9},
@@ -106,8 +106,8 @@ func crashed() StoryOf {
 			{TID: 11, Name: "idle", Frames: []record.Frame{{PC: "0x7f00", Module: "/lib/libc.so.6"}}}},
 		Program: "/home/a b/kv", Core: "/p/.bloodhound/cores/0123456789ab/1-n1-kv-10.core", CoreNote: "memory beyond the first 256 MiB is left out"}
 	o := &check.Judged{Outcome: record.Outcome{Events: 90, VirtualNs: 3e9,
-		Crashes: []record.Crash{{Position: record.At(4), TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
-			{Position: record.At(50), TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
+		Crashes: []record.Crash{{Position: record.PositionAt(4), TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
+			{Position: record.PositionAt(50), TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, Failure: failure.Failure{ID: "0123456789ab"},
 		Replay:  "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "no crash by a signal", Status: check.Violated, Event: 50, TimeNs: 2e9},

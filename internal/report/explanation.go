@@ -73,7 +73,7 @@ const explanationWidth = 40
 // Explained prints an explanation; replay is the command that makes the run, which stops with --at, or empty.
 func Explained(e *Explanation, replay string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "how likely the failure was: from each time on, the run with fresh chance\n  %14s  %9s  %-12s\n", "from", "failed", "95 %")
+	fmt.Fprintf(&b, "how likely the failure is if everything after a moment is random again\n  %14s  %9s  %-12s\n", "moment", "failed", "95 %")
 	for i := range e.Points {
 		b.WriteString("  " + curveLine(&e.Points[i]) + "\n")
 	}
@@ -81,12 +81,12 @@ func Explained(e *Explanation, replay string) string {
 	return b.String()
 }
 
-// moment is the part of an explanation behind its curve.
+// moment is the part of an explanation after its curve.
 func moment(e *Explanation, replay string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  (%s", plural.Count(e.Runs, "run"))
 	if e.Ended != "" {
-		fmt.Fprintf(&b, "; %s before all were made", e.Ended)
+		fmt.Fprintf(&b, "; %s before the last", e.Ended)
 	}
 	b.WriteString(")\n\n")
 	j := e.Jump
@@ -95,25 +95,29 @@ func moment(e *Explanation, replay string) string {
 		b.WriteString("no moment of no return was found yet: give more --runs or --time\n")
 		return b.String()
 	case j == nil && len(e.Points) > 0 && e.Points[0].Share() > 0.5:
-		b.WriteString("no moment of no return: the failure was likely from the beginning, whatever chance decides after that\n")
+		b.WriteString("no moment of no return: the failure was likely from the start, whatever is decided later\n")
 		return b.String()
 	case j == nil:
-		b.WriteString("no moment of no return: at no moment did the failure become more likely\n")
+		b.WriteString("no moment of no return: the failure did not become more likely at any moment\n")
 		return b.String()
 	}
 	name := "moment of no return"
 	if !j.Clear {
 		name = "the largest step, which may be an accident of the sample"
 	}
-	fmt.Fprintf(&b, "%s: %s\n  %s\n  %s\n", name, Seconds(j.Before.AtNs), "chosen anew  "+odds(&j.Before), "kept         "+odds(&j.After))
+	fmt.Fprintf(&b, "%s: %s\n  %s\n  %s\n", name, Seconds(j.Before.AtNs), "random from here on  "+odds(&j.Before), "this moment kept     "+odds(&j.After))
 	if len(e.Decided) == 0 {
-		fmt.Fprintf(&b, "  until %s nothing was chosen but defaults; what happened until then could no longer be undone\n", Seconds(j.After.AtNs))
+		fmt.Fprintf(&b, "  no decision before %s was special; after it the failure could not be avoided\n", Seconds(j.After.AtNs))
 	}
 	for _, d := range e.Decided {
-		fmt.Fprintf(&b, "  %14s  %s: draw %d is %d of %d\n", Seconds(d.AtNs), d.Stream, d.Index, d.Value, d.N)
-		if d.What != "" {
-			fmt.Fprintf(&b, "  %14s    %s\n", "", clip(d.What))
+		what := d.What
+		if what == "" && beginsFault(e.Faults, d) {
+			continue // the fault's own line says it in words
 		}
+		if what == "" {
+			what = fmt.Sprintf("%s: draw %d is %d of %d", d.Stream, d.Index, d.Value, d.N)
+		}
+		fmt.Fprintf(&b, "  %14s  %s\n", Seconds(d.AtNs), clip(what))
 	}
 	for _, f := range e.Faults {
 		fmt.Fprintf(&b, "  %14s  %s %s begins\n", Seconds(f.StartNs), f.Kind, f.Target)
@@ -122,14 +126,20 @@ func moment(e *Explanation, replay string) string {
 		fmt.Fprintf(&b, "  stop there: %s --at %s\n", replay, Seconds(j.Before.AtNs))
 	}
 	if p := e.Pair; p != nil {
-		what := "with fresh chance from there on, a run holds"
+		what := "with new random choices after this moment, a run holds"
 		if p.Undone {
-			what = "without this alone the run holds"
+			what = "without this one decision, the run holds"
 		}
-		fmt.Fprintf(&b, "\ncounterfactual: %s (trace hash %s); the first event that differs\n  fails  %s\n  holds  %s\n", what,
+		fmt.Fprintf(&b, "\nnearest run that holds: %s (trace hash %s); the first event that differs\n  fails  %s\n  holds  %s\n", what,
 			p.Hash, orElse(clip(p.Fails), "(the run is over)"), orElse(clip(p.Holds), "(the run is over)"))
 	}
 	return b.String()
+}
+
+// beginsFault reports whether a decision injected a fault that begins at its time.
+func beginsFault(faults []fault.Injection, d Decided) bool {
+	return strings.HasPrefix(d.Stream, "fault/") &&
+		slices.ContainsFunc(faults, func(f fault.Injection) bool { return f.StartNs == d.AtNs })
 }
 
 func curveLine(p *cause.Point) string {

@@ -48,8 +48,9 @@ func TestNarrative(t *testing.T) {
 		}, "No fault was injected before the violation."},
 		"of a crash": {func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = nil
-			s.Outcome.Crashes = []record.Crash{{Position: record.At(50), TimeNs: 50e6, Node: "n1", Program: "/srv/kv", Signal: "SIGSEGV", Dump: &record.Dump{
-				Threads: []record.ThreadStack{{Frames: []record.Frame{{Function: "apply", File: "/src/raft.c", Line: 8}}}}}}}
+			s.Outcome.Crashes = []record.Crash{{Position: record.PositionAt(50), TimeNs: 50e6, Node: "n1",
+				Program: "/srv/kv", Signal: "SIGSEGV", Dump: &record.Dump{
+					Threads: []record.ThreadStack{{Frames: []record.Frame{{Function: "apply", File: "/src/raft.c", Line: 8}}}}}}}
 			s.Verdict = check.Verdict{Property: "no crash", Event: 50, TimeNs: 50e6}
 		}, "No fault was injected before the violation. kv on n1 ended with SIGSEGV in apply (raft.c:8) at 0.05 s."},
 		"unknown outcome": {func(s *StoryOf) {

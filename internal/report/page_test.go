@@ -84,7 +84,7 @@ func skewPage() PageOf {
 
 // crashPage is the page of a program that crashed.
 func crashPage() PageOf {
-	c := record.Crash{Position: record.At(9), TimeNs: 9e6, Node: "n1", Program: "/srv/bin/kv", Kind: "signal", Signal: "SIGSEGV", Dump: &record.Dump{
+	c := record.Crash{Position: record.PositionAt(9), TimeNs: 9e6, Node: "n1", Program: "/srv/bin/kv", Kind: "signal", Signal: "SIGSEGV", Dump: &record.Dump{
 		Why: "address not mapped", Address: "0x10", Instruction: "mov %rax, 0x10(%rbx)", Core: "/tmp/a long path/of/a/core/file.core",
 		Threads: []record.ThreadStack{{TID: 7, Name: "kv", Frames: []record.Frame{{Function: "apply_committed_entries_of_the_log(raft_node*, entry const*)",
 			File: "/srv/src/raft/apply_committed_entries.cc", Line: 142}}}}}}
@@ -262,7 +262,7 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 	enc.Encode(diagramLine{Untracked: new(uint64)})
 	o.Log, o.History = nil, nil
 	for i := range uint64(lines) {
-		o.Log = append(o.Log, record.LogLine{Position: record.At(i * 9), TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout",
+		o.Log = append(o.Log, record.LogLine{Position: record.PositionAt(i * 9), TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout",
 			Text: strings.Repeat("long line ", 200)})
 	}
 	for i := range uint64(operations) {

@@ -240,7 +240,7 @@ func TestStoryOfALongRunIsShort(t *testing.T) {
 	o := &check.Judged{Outcome: record.Outcome{VirtualNs: 1e12, Events: 1e6}}
 	for i := range 1_000_000 {
 		text := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) // lines that do not repeat are not folded
-		o.Log = append(o.Log, record.LogLine{Position: record.At(uint64(i)), TimeNs: int64(i) * 1e6, Node: "n", Text: text})
+		o.Log = append(o.Log, record.LogLine{Position: record.PositionAt(uint64(i)), TimeNs: int64(i) * 1e6, Node: "n", Text: text})
 	}
 	o.Log[500_000].Text = strings.Repeat("long ", 1000)
 	for i := range 5000 {

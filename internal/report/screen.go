@@ -560,7 +560,7 @@ func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, argumen
 	one := oneRun(arguments)
 	for i := range t.Committed {
 		if k := &t.Committed[i]; k.Standing == explore.Stale {
-			return []Hint{{"rm " + k.File, "in the project, if what it shows is repaired"}, longer, one}
+			return []Hint{{"rm " + k.File, "in the project, if the bug is fixed"}, longer, one}
 		}
 	}
 	if status.ExitCode() == check.ExitUnknown && t.Operations.Ok == 0 {
@@ -755,7 +755,7 @@ func (c *Screen) name(list []explore.PropertyTotal) {
 
 // interrupted says how far a campaign has come that a user has ended, and how to go on.
 func (c *Screen) interrupted(t *explore.Totals, arguments string) {
-	c.Verdict, c.Name, c.Reason = "UNKNOWN", "interrupted after "+plural.Count(t.Runs, "run"), "No violation until then."
+	c.Verdict, c.Name, c.Reason = "UNKNOWN", "interrupted after "+plural.Count(t.Runs, "run"), "No violation so far."
 	c.Next = []Hint{
 		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "go on with other tapes"},
 		{fmt.Sprintf("bloodhound explore%s --timeout 10m", arguments), "the same search, which ends by itself"},

@@ -37,7 +37,8 @@ func lossStory() *StoryOf {
 }
 
 func (s *StoryOf) log(ns int64, node, text string) {
-	s.Outcome.Log = append(s.Outcome.Log, record.LogLine{Position: record.At(uint64(ns / 10_000_000)), TimeNs: ns, Node: node, Stream: "stderr", Text: text})
+	s.Outcome.Log = append(s.Outcome.Log, record.LogLine{Position: record.PositionAt(uint64(ns / 10_000_000)), TimeNs: ns, Node: node,
+		Stream: "stderr", Text: text})
 }
 
 func (s *StoryOf) text(t *testing.T) string {
@@ -214,7 +215,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 126, Calls: 4}),
 				change(6*second, "write", record.DiskChange{From: 40, To: 60})}
-		}, "system         n1 writes to /log from byte 40 on, at 6.000000s, over what it had appended there: it had written up to byte 126"},
+		}, "system         n1 writes to /log from byte 40 on, at 6.000000s, over its own earlier writes, which reached byte 126"},
 		{"pages that are written again", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			for i := range 6 {

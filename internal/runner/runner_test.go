@@ -44,7 +44,7 @@ func TestRunThatWasCutIsNotJudged(t *testing.T) {
 		o     engine.Options
 		want  record.Reason
 	}{
-		"at a position":   {record.At(20), engine.Options{}, record.ReachedUntil},
+		"at a position":   {record.PositionAt(20), engine.Options{}, record.ReachedUntil},
 		"by an interrupt": {record.Position{}, engine.Options{Interrupt: closed}, record.Stopped},
 	} {
 		j, err := runner.Do(enginetest.New(), broken(enginetest.Broken), tape.Tape{Seed: 1}, c.o, c.until)

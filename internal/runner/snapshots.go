@@ -177,7 +177,7 @@ func (s *Snapshots) Do(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
 
 func (s *Snapshots) try(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
 	if w.FromBoot || s.None {
-		j, err := Do(e, w.Spec, w.Tape, w.Options, record.At(w.Until))
+		j, err := Do(e, w.Spec, w.Tape, w.Options, record.PositionAt(w.Until))
 		return j, Begin{}, err
 	}
 	s.Complete(e)
@@ -216,7 +216,7 @@ func (s *Snapshots) fork(w *Work) (*Run, Begin) {
 
 // advance runs a world to its end, and takes snapshots.
 func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) error {
-	r.until = record.At(w.Until)
+	r.until = record.PositionAt(w.Until)
 	until := engine.Until{Position: r.until, TimeNs: w.Spec.EndNs}
 	take := func(ready bool) (cost time.Duration) {
 		began := time.Now()

@@ -89,13 +89,13 @@ func (p Place) Until(v *check.Verdict, l *fault.Ledger) (until engine.Until, kno
 		case l == nil:
 			return until, false, nil
 		case p.Fault <= len(l.Injections):
-			return engine.Until{Position: record.At(l.Injections[p.Fault-1].Event)}, true, nil
+			return engine.Until{Position: record.PositionAt(l.Injections[p.Fault-1].Event)}, true, nil
 		case len(l.Injections) == 0:
 			return until, true, fmt.Errorf("there is no fault %d: this run has no fault with a beginning (those per packet or call are counted only)", p.Fault)
 		}
 		return until, true, fmt.Errorf("there is no fault %d: this run has %d of them", p.Fault, len(l.Injections))
 	}
-	return engine.Until{Position: record.At(p.Event)}, true, nil
+	return engine.Until{Position: record.PositionAt(p.Event)}, true, nil
 }
 
 // ErrBeyond is the error for a place that a run does not reach.

@@ -45,8 +45,8 @@ func TestPlacesOfARun(t *testing.T) {
 	v := &check.Verdict{Event: 70, TimeNs: 7}
 	l := &fault.Ledger{Injections: []fault.Injection{{ID: 4, Event: 20}, {ID: 9, Event: 50}}}
 	for text, want := range map[string]engine.Until{
-		"5": {Position: record.At(5)}, "3ns": {TimeNs: 3}, "violation": {Position: record.At(70)},
-		"fault 1": {Position: record.At(20)}, "fault 2": {Position: record.At(50)},
+		"5": {Position: record.PositionAt(5)}, "3ns": {TimeNs: 3}, "violation": {Position: record.PositionAt(70)},
+		"fault 1": {Position: record.PositionAt(20)}, "fault 2": {Position: record.PositionAt(50)},
 	} {
 		p, err := ParsePlace(text)
 		if err != nil {
@@ -140,7 +140,8 @@ no descriptor is open
 }
 
 func TestLogUntilAnEvent(t *testing.T) {
-	log := []record.LogLine{{Position: record.At(3), Text: "a"}, {Position: record.At(5), Text: "b"}, {Position: record.At(9), Text: "c"}}
+	log := []record.LogLine{{Position: record.PositionAt(3), Text: "a"}, {Position: record.PositionAt(5), Text: "b"},
+		{Position: record.PositionAt(9), Text: "c"}}
 	for event, want := range map[uint64]int{0: 0, 3: 1, 6: 2, 9: 3} {
 		if got := LogUntil(log, event); len(got) != want {
 			t.Errorf("%d lines until event %d, want %d", len(got), event, want)

@@ -377,7 +377,7 @@ func (r *run) panicked(n *Node, p *Process, value any) {
 	if len(r.out.Crashes) < maxCrashes {
 		// Signatures of failures take the end; the lines are for people, without addresses, which vary.
 		r.out.Crashes = append(r.out.Crashes,
-			record.Crash{Position: record.At(number), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Signal: "panic: " + text,
+			record.Crash{Position: record.PositionAt(number), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Signal: "panic: " + text,
 				ExitCode: 2, Kind: "panic", Lines: append([]string{"panic: " + text}, panicLines(string(debug.Stack()))...)})
 	}
 	r.log(n, "stderr", "panic: "+text)

@@ -84,7 +84,7 @@ func (r *run) workload(client string) *world.Workload {
 
 // log takes in a line of a node's log.
 func (r *run) log(n *Node, stream, text string) {
-	line := record.LogLine{Position: record.At(r.events), TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
+	line := record.LogLine{Position: record.PositionAt(r.events), TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
 	if r.reached != nil && n.server {
 		r.reach(coverage.Log, string(coverage.Template(nil, text)))
 	}

@@ -337,7 +337,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reason, err := w.Advance(engine.Until{Position: record.At(1 + seed)}); err != nil || reason != record.ReachedUntil {
+		if reason, err := w.Advance(engine.Until{Position: record.PositionAt(1 + seed)}); err != nil || reason != record.ReachedUntil {
 			t.Fatal(reason, err)
 		}
 		if _, err := w.Fork(e.Spec(), tape.Tape{}, engine.Options{}); !errors.Is(err, engine.ErrUnsupported) {
@@ -364,7 +364,7 @@ func TestAdvanceInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for reason := record.ReachedUntil; reason == record.ReachedUntil; {
-			if reason, err = w.Advance(engine.Until{Position: record.At(w.Outcome().Events + 7)}); err != nil {
+			if reason, err = w.Advance(engine.Until{Position: record.PositionAt(w.Outcome().Events + 7)}); err != nil {
 				t.Fatal(err)
 			}
 		}

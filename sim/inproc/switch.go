@@ -161,7 +161,7 @@ func (r *run) stuck() {
 			if p.wait == parked && p.locks > 0 && r.now-p.parkedNs >= stuckNs {
 				text := fmt.Sprintf("deadlock: process %s holds a lock and has waited for another one for %s", p.thread, time.Duration(r.now-p.parkedNs))
 				r.out.Crashes = append(r.out.Crashes,
-					record.Crash{Position: record.At(r.events), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1,
+					record.Crash{Position: record.PositionAt(r.events), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1,
 						Kind: "panic", Signal: text, Lines: []string{text}})
 			}
 		}

@@ -98,7 +98,7 @@ func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlag
 	t, err := sweepOnce(a, c, f, own, p, s, show, left)
 	for _, name := range []string{worksAgain, runAgain} {
 		var violated *sweeping.ErrViolated
-		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Of(name) {
+		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Violates(name) {
 			show.Note("note: left out the property " + strconv.Quote(name) + " of sweep, which does not hold even without faults")
 			left = append(left, name)
 			t, err = sweepOnce(a, c, f, own, p, s, show, left)

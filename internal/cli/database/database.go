@@ -68,7 +68,7 @@ func StoreURL(flag, otherwise string) string {
 // ViewOf reads the entries under a prefix into a View.
 func ViewOf(ctx context.Context, s store.Store, prefix string) (*records.View, error) {
 	v := records.NewView()
-	_, err := s.Read(ctx, prefix, "", func(e store.Entry) error { v.Take(e); return nil })
+	_, err := s.Read(ctx, prefix, "", func(e store.Entry) error { v.AddEntry(e); return nil })
 	return v, err
 }
 

@@ -93,7 +93,7 @@ type comparedRisk struct {
 // compareCommits prints what db compare finds out.
 func compareCommits(ctx context.Context, a *console.App, s store.Store, f *dbFlags, base, code string) error {
 	v := records.NewView()
-	if _, err := s.Read(ctx, "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+	if _, err := s.Read(ctx, "", "", func(e store.Entry) error { v.AddEntry(e); return nil }); err != nil {
 		return err
 	}
 	var here, dirty string

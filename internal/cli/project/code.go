@@ -97,7 +97,7 @@ const maxCommits = 1000
 // RecordCommits adds which commits the code follows, as far as the store lacks them.
 func RecordCommits(ctx context.Context, db store.Store, dir string) error {
 	known := records.NewView()
-	if _, err := db.Read(ctx, records.CommitPrefix, "", func(e store.Entry) error { known.Take(e); return nil }); err != nil {
+	if _, err := db.Read(ctx, records.CommitPrefix, "", func(e store.Entry) error { known.AddEntry(e); return nil }); err != nil {
 		return err
 	}
 	var list []store.Entry

@@ -169,7 +169,7 @@ func (p *Project) Open(coming ...string) (*Session, error) {
 		w := &p.Spec.Workloads[i]
 		if _, err := workload.CheckTemplate(p.Spec, w); err != nil {
 			return nil, p.Result.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(),
-				Remedy: "`bloodhound docs antithesis` has what a test template is"}})
+				Remedy: "`bloodhound docs antithesis` explains test templates"}})
 		}
 	}
 	s, err := OpenSession(p.Spec, p.State, coming...)

@@ -142,7 +142,7 @@ func (x *Explainer) fails(r *explore.Reply) bool {
 // pairTries bounds the runs that are made to find one that holds.
 const pairTries = 20
 
-// pair finds the run that holds nearest to the failure's: without the decisions of the jump, or else with fresh chance from there on.
+// pair finds the run that holds nearest to the failure's: without the decisions of the jump, or else with new random choices after it.
 func (x *Explainer) pair(ctx context.Context, e *report.Explanation, seed uint64) (*report.Pair, error) {
 	t := x.Failure.Tape
 	undone := tape.Tape{Seed: t.Seed, Edits: slices.Clone(t.Edits)}

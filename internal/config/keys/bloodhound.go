@@ -50,7 +50,7 @@ var Compose = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "models", Shape: anyShape, Refused: noModels},
 }}
 
-var simulation = of(
+var simulation = sectionOf(
 	field{Name: "max_time", Shape: aPositive, Says: "Maximum virtual time of a run.", Default: "60s"},
 	field{Name: "time_step", Shape: aPositive, Says: "How often faults with a probability are drawn, for each node or link.", Default: "10ms"},
 	field{Name: "seeds", Shape: wholeFrom(1), Says: "Number of runs of a campaign, each with its own tape.", Default: "1000"},
@@ -64,19 +64,19 @@ var simulation = of(
 			"calls.", Default: "0.05"},
 	field{Name: "cpus", Shape: shape{Kind: schema.Whole, Min: 1, Max: 32},
 		Says: "Number of CPUs that programs see. Only one thread of the world runs at a time.", Default: "1, or 4 with `switches.blocks`"},
-	field{Name: "switches", Shape: of(
+	field{Name: "switches", Shape: sectionOf(
 		field{Name: "blocks", Shape: shape{Kind: schema.Whole, Min: 0, Max: 4096},
 			Says: "Number of code blocks watched at a time, at which threads may be switched. 0: only at system calls.", Default: "0"},
 		field{Name: "rate", Shape: aRate, Says: "Probability of a switch at a watched block; half, twice or eight times that in sets of different " +
 			"sizes.", Default: "0.04"},
 	), Says: "Switches of threads between two system calls (docs/reference/exploration.md)."},
-	field{Name: "cost", Shape: of(
+	field{Name: "cost", Shape: sectionOf(
 		field{Name: "call_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per system call.", Default: "1000"},
 		field{Name: "clock_read_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per clock read.", Default: "50"},
 		field{Name: "sync_ns", Shape: wholeFrom(0), Says: "Virtual nanoseconds per fsync, fdatasync, sync or msync.",
 			Default: "1000000 with power loss faults, else 0"},
 	), Says: "Virtual time that operations cost."},
-	field{Name: "limits", Shape: of(
+	field{Name: "limits", Shape: sectionOf(
 		field{Name: "events", Shape: wholeFrom(1), Says: "Maximum number of system calls of a run.", Default: "50000000"},
 		field{Name: "wall_time", Shape: aPositive, Says: "Maximum real time of a run. A run that reaches it is not reproducible.", Default: "10m"},
 		field{Name: "threads", Shape: shape{Kind: schema.Whole, Min: 1, Max: 1e6},
@@ -91,7 +91,7 @@ var simulation = of(
 	), Says: "Limits of a run. A run that reaches one is `unknown`, unless the key says otherwise."},
 )
 
-var exploration = of(
+var exploration = sectionOf(
 	field{Name: "strategy", Shape: shape{Kind: schema.Word, Words: search.Names, Open: true},
 		Says: "Search strategy (docs/reference/exploration.md), optionally with a guide such as " +
 			"`coverage-guided:state` (docs/reference/guides.md).", Default: search.Default},
@@ -109,13 +109,13 @@ var exploration = of(
 	field{Name: "length", Shape: shape{Kind: schema.Word, Words: Lengths},
 		Says: "`swarm`: `vary` also plays shorter runs where they can be judged. `full` gives all runs their full " +
 			"length.", Default: "vary"},
-	field{Name: "snapshots", Shape: of(
+	field{Name: "snapshots", Shape: sectionOf(
 		field{Name: "max", Shape: wholeFrom(0), Says: "Maximum number of snapshots per worker. 0 starts all runs at boot.", Default: "24"},
 		field{Name: "memory_bytes", Shape: wholeFrom(0),
 			Says:    "Maximum memory of a worker's snapshots. 0 starts all runs at boot.",
 			Default: "a quarter of the host's memory, divided by the number of workers"},
 	), Says: "Limits of snapshots. The least useful one is dropped first."},
-	field{Name: "guide", Shape: of(mappingKeys("")...),
+	field{Name: "guide", Shape: sectionOf(mappingKeys("")...),
 		Says: "TLA+ model that leads the search. A run that leaves the model is not a violation " +
 			"(docs/reference/guides.md#programs)."},
 	field{Name: "corpus", Shape: aText, Says: "`coverage-guided`: start with the corpus in this folder."},
@@ -127,7 +127,7 @@ var exploration = of(
 			"alternates."},
 )
 
-var output = of(
+var output = sectionOf(
 	field{Name: "dir", Shape: aText, Says: "Folder for these files.", Default: ".bloodhound"},
 	field{Name: "save_violation_traces", Shape: aFlag, Says: "Writes the trace of each failure.", Default: "false"},
 	field{Name: "save_interesting_seeds", Shape: aFlag, Says: "Writes the seeds of failures.", Default: "false"},
@@ -136,7 +136,7 @@ var output = of(
 		Says: "Measures coverage, as `coverage.enabled`, and writes it in this format.", Default: "html"},
 )
 
-var coverage = of(
+var coverage = sectionOf(
 	field{Name: "enabled", Shape: aFlag, Says: "Measures which blocks of programs are executed, and writes a report.",
 		Default: "true if `output.coverage_format` or another key here is set"},
 	field{Name: "binaries", Shape: texts,
@@ -149,7 +149,7 @@ var traceLevel = shape{Kind: schema.Word, Words: []string{"off", "error", "warn"
 	Spellings: map[string]string{"none": "off", "quiet": "off", "minimal": "warn", "warning": "warn", "normal": "info",
 		"verbose": "debug", "full": "trace", "all": "trace"}}
 
-var debug = of(
+var debug = sectionOf(
 	field{Name: "trace_level", Shape: traceLevel,
 		Says: "`off`, `none`, `quiet`: nothing. `error`: crashes. `warn`, `warning`, `minimal`: also faults and " +
 			"ends of processes. `info`, `normal`: also network, disk and processes. `debug`, `verbose`, `trace`, " +

@@ -18,7 +18,7 @@ var composeService = func() shape {
 		field{Name: "build", Shape: anyOf(aText, dockerBuild),
 			Says: "Builds the image from a Dockerfile unless it exists (docs/reference/dockerfiles.md). Text is the " +
 				"context."},
-		field{Name: "extends", Shape: anyOf(aText, of(
+		field{Name: "extends", Shape: anyOf(aText, sectionOf(
 			field{Name: "service", Shape: aText, Says: "Service to extend."},
 			field{Name: "file", Shape: aText, Says: "Compose file of that service.", Default: "this file"},
 		)), Says: "Service whose keys this service inherits."},
@@ -36,7 +36,7 @@ var dockerBuild = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "additional_contexts", Shape: shape{Kind: schema.Variables},
 		Says: "More contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
 	{Name: "labels", Shape: shape{Kind: schema.Variables}, Says: "Labels of the image."},
-	{Name: "secrets", Shape: listOf(anyOf(aText, of(
+	{Name: "secrets", Shape: listOf(anyOf(aText, sectionOf(
 		field{Name: "source", Shape: aText, Says: "Name at the top level of the file."},
 		field{Name: "target", Shape: aText, Says: "Id in RUN.", Default: "the name"},
 		field{Name: "uid", Shape: aText, Idle: "RUN --mount sets the owner"},
@@ -63,7 +63,7 @@ var dockerBuild = shape{Kind: schema.Section, Open: true, Fields: []field{
 }}
 
 // includes is the key include of a Compose file.
-var includes = listOf(anyOf(aText, of(
+var includes = listOf(anyOf(aText, sectionOf(
 	field{Name: "path", Shape: textOrAll, Says: "Path of the file. Several files are merged."},
 	field{Name: "env_file", Shape: textOrAll, Says: "Files of variables for the included file."},
 	field{Name: "project_directory", Shape: aText, Says: "Base folder for relative paths.", Default: "the folder of the file"},
@@ -100,7 +100,7 @@ var (
 
 // fileUses are the keys secrets and configs of a service.
 func fileUses(target string) shape {
-	return listOf(anyOf(aText, of(
+	return listOf(anyOf(aText, sectionOf(
 		field{Name: "source", Shape: aText, Says: "Name at the top level of the file."},
 		field{Name: "target", Shape: aText, Says: "Path of the file in the node.", Default: target},
 		field{Name: "uid", Shape: aText, Says: "Numeric id of the owner.", Default: "0"},
@@ -110,18 +110,18 @@ func fileUses(target string) shape {
 }
 
 // deploy lists the keys of a service's section `deploy`, which Compose inherited from swarms.
-var deploy = of(
+var deploy = sectionOf(
 	field{Name: "replicas", Shape: shape{Kind: schema.Whole, Max: MaxNodes}, Says: "As `scale`."},
 	field{Name: "mode", Shape: oneOf("replicated", "global", "replicated-job", "global-job"), Says: "`global` is one node."},
-	field{Name: "resources", Shape: of(
-		field{Name: "limits", Shape: of(
+	field{Name: "resources", Shape: sectionOf(
+		field{Name: "limits", Shape: sectionOf(
 			field{Name: "cpus", Shape: cpuShare, Says: "As `cpus`."},
 			field{Name: "memory", Shape: memoryLimit, Says: "As `mem_limit`."},
 			field{Name: "pids", Shape: taskLimit, Says: "As `pids_limit`."},
 		), Says: "Limits of the node."},
 		field{Name: "reservations", Shape: anyShape, Idle: "nodes do not compete for resources"},
 	), Says: "Resources."},
-	field{Name: "restart_policy", Shape: of(
+	field{Name: "restart_policy", Shape: sectionOf(
 		field{Name: "condition", Shape: oneOf("none", "on-failure", "any"),
 			Says: "As `restart` (`no`, `on-failure`, `always`), which takes precedence.", Default: "any"},
 		field{Name: "max_attempts", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "As N of `on-failure:N`."},

@@ -5,7 +5,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-var faults = of(
+var faults = sectionOf(
 	field{Name: "enabled", Shape: aFlag, Says: "`false` injects no faults.", Default: "true"},
 	field{Name: "mode", Shape: oneOf("calm", "moderate", "chaos", "harsh"),
 		Says: "Preset (docs/reference/faults.md#presets). Other keys of `faults` take precedence."},
@@ -20,7 +20,7 @@ var faults = of(
 	field{Name: "require_observed", Shape: anyOf(aFlag, listOf(oneOf(FaultKinds...))),
 		Says: "Kinds that a program must observe, else the campaign is `unknown`. `true` means all kinds, including " +
 			"the preset's.", Default: "none"},
-	field{Name: "network", Shape: of(
+	field{Name: "network", Shape: sectionOf(
 		field{Name: "enabled", Shape: aFlag, Says: "`false` turns off this group.", Default: "true"},
 		field{Name: "drop_rate", Shape: aRate, Says: "Packets are lost. TCP retransmits them; UDP datagrams are gone."},
 		field{Name: "delay_rate", Shape: aRate, Says: "Packets are delayed.", Default: "1 with `delay_ms`"},
@@ -50,7 +50,7 @@ var faults = of(
 		field{Name: "corrupt_rate", Shape: aRate, Says: "A bit of a packet is flipped. TCP drops such a packet; a datagram arrives with it."},
 		field{Name: "corruption_rate", SpellingOf: "corrupt_rate", Shape: aRate},
 	), Says: "Network faults. Rates are per packet, probabilities per node or link and `time_step`."},
-	field{Name: "disk", Shape: of(
+	field{Name: "disk", Shape: sectionOf(
 		field{Name: "enabled", Shape: aFlag, Says: "`false` turns off this group.", Default: "true"},
 		field{Name: "profile", Shape: oneOf("ext4-ordered", "posix-minimal"),
 			Says: "What a power loss may discard of unsynchronized writes (docs/reference/faults.md#disks-and-power).", Default: "ext4-ordered"},
@@ -78,7 +78,7 @@ var faults = of(
 		field{Name: "slow_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[500, 5000]"},
 		field{Name: "slow_ms", Shape: aSpan, Says: "Additional time of each read, write and fsync.", Default: "[5, 100]"},
 	), Says: "Disk faults. Rates are per call, probabilities per server and `time_step`."},
-	field{Name: "process", Shape: of(
+	field{Name: "process", Shape: sectionOf(
 		field{Name: "enabled", Shape: aFlag, Says: "`false` turns off this group.", Default: "true"},
 		field{Name: "crash_probability", Shape: aRate,
 			Says: "All processes of the node get SIGKILL. The node then starts again."},
@@ -104,7 +104,7 @@ var faults = of(
 			Says: "Processes are at their limit of open files (EMFILE)."},
 		field{Name: "fd_limit_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[100, 2000]"},
 	), Says: "Faults of processes. Probabilities are per server and `time_step`."},
-	field{Name: "clock", Shape: of(
+	field{Name: "clock", Shape: sectionOf(
 		field{Name: "enabled", Shape: aFlag, Says: "`false` turns off this group.", Default: "true"},
 		field{Name: "skew_probability", Shape: aRate,
 			Says: "The node's date is wrong for a while. `clock` of a node sets a constant offset or drift."},
@@ -119,7 +119,7 @@ var faults = of(
 			Says: "Deviation in parts per million, at most 500000.", Default: "[1000, 100000]"},
 		field{Name: "drift_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 10000]"},
 	), Says: "Faults of clocks. Probabilities are per server and `time_step`."},
-	field{Name: "rules", Shape: listOf(anyOf(aText, of(
+	field{Name: "rules", Shape: listOf(anyOf(aText, sectionOf(
 		field{Name: "kind", Shape: oneOf(FaultKinds...), Says: "Kind of fault. A rule replaces this kind's faults of `mode`."},
 		field{Name: "rate", Shape: aRate, Says: "Rate per packet or call, or probability per target and `time_step`."},
 		field{Name: "probability", SpellingOf: "rate", Equal: true, Shape: aRate},
@@ -163,7 +163,7 @@ var faults = of(
 		field{Name: "when", Shape: aText, Verbatim: true, Says: "Only while this condition is true (docs/reference/faults.md#conditions)."},
 	))), Says: "Single faults, as sentences such as `crash on n1 at fsync while leader max 1`, or as mappings " +
 		"(docs/reference/faults.md#rules)."},
-	field{Name: "roles", Shape: namedWith(of(
+	field{Name: "roles", Shape: namedWith(sectionOf(
 		field{Name: "log", Shape: shape{Kind: schema.Pattern}, Verbatim: true, Says: "Log line that gives the node the role."},
 		field{Name: "until", Shape: shape{Kind: schema.Pattern}, Verbatim: true,
 			Says: "Log line that ends the role. It also ends with the node's programs and, without this key, at a line " +
@@ -172,7 +172,7 @@ var faults = of(
 			Says: "Program that runs on the checker node. Exit code 0: `{node}` has the role."},
 		field{Name: "endpoint", Shape: aText, Says: "URL to ask instead: `http://...` or `redis://...` with `{node}`."},
 		field{Name: "command", Shape: command, Says: "redis: command to send.", Default: "PING"},
-		field{Name: "expect", Shape: anyOf(aText, of(
+		field{Name: "expect", Shape: anyOf(aText, sectionOf(
 			field{Name: "status", Shape: shape{Kind: schema.Whole, Min: 100, Max: 599}, Says: "http: expected status.", Default: "200"},
 			field{Name: "body", Shape: aText, Says: "http: expected body, without surrounding white space."},
 		)), Says: "redis: reply of a node with the role. http: a mapping."},
@@ -183,7 +183,7 @@ var faults = of(
 			"evidence is `unknown`."},
 )
 
-var handlingKeys = of(
+var handlingKeys = sectionOf(
 	field{Name: "log", Shape: aText, Says: "Name of a log pattern."},
 	field{Name: "assertion", Shape: aText, Says: "Message of a sometimes or reachable assertion."},
 )

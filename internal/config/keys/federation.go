@@ -10,16 +10,16 @@ var Federation = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "listen", Shape: aText, Says: "Host and port for peers."},
 	{Name: "log", Shape: aText, Says: "File of the signed log of all answers.", Default: "verdicts.log"},
 	{Name: "received", Shape: aText, Says: "File of signed messages from peers.", Default: "received.log"},
-	{Name: "router", Shape: of(
-		field{Name: "bird", Shape: of(
+	{Name: "router", Shape: sectionOf(
+		field{Name: "bird", Shape: sectionOf(
 			field{Name: "pid_file", Shape: aText, Says: "File with BIRD's process number (option -P)."},
 			field{Name: "control", Shape: aText, Says: "BIRD's control socket (option -s)."},
 		), Says: "A running BIRD 2."},
-		field{Name: "service", Shape: of(
+		field{Name: "service", Shape: sectionOf(
 			field{Name: "socket", Shape: aText, Says: "The program's `BLOODHOUND_LIVE_SOCKET`."},
 		), Says: "A running Go program that offers a `live.Router`."},
 	), Says: "The router to copy."},
-	{Name: "peers", Shape: namedWith(of(
+	{Name: "peers", Shape: namedWith(sectionOf(
 		field{Name: "key", Shape: aText, Says: "Public key, printed by `bloodhound live federate key` on the peer's side."},
 		field{Name: "address", Shape: aText, Says: "Host and port of the peer."},
 		field{Name: "session", Shape: aText, Says: "Address of the peer's end of the BGP session with this router.",

@@ -20,7 +20,7 @@ type (
 
 func oneOf(words ...string) shape { return shape{Kind: schema.Word, Words: words} }
 
-func of(fields ...field) shape {
+func sectionOf(fields ...field) shape {
 	return shape{Kind: schema.Section, Fields: fields}
 }
 

@@ -6,7 +6,7 @@ import "github.com/bloodhound-dst/bloodhound/internal/config/schema"
 var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "store", Shape: aText, Says: "Store for findings and effort (docs/reference/store.md).", Default: "findings are printed, and not stored"},
 	{Name: "checkpoint_every", Shape: aPositive, Says: "Interval between checkpoints of a handler.", Default: "60s"},
-	{Name: "budget", Shape: of(
+	{Name: "budget", Shape: sectionOf(
 		field{Name: "explore", Shape: aPositive, Says: "Maximum time to explore one checkpoint.", Default: "20s"},
 		field{Name: "paths", Shape: wholeFrom(1), Says: "Maximum number of paths of a checkpoint.", Default: "10000"},
 		field{Name: "path_time", Shape: aPositive, Says: "Maximum time of a path.", Default: "2s"},
@@ -21,12 +21,12 @@ var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 			Says:    "Folder of an existing control group (cgroups(7)) for copies and the solver.",
 			Default: "none; copies and solver run when a CPU has nothing else to do (SCHED_IDLE), and wait so that they use no more than `cpus`"},
 	), Says: "Limits on the cost of exploring."},
-	{Name: "nodes", Shape: namedWith(of(
+	{Name: "nodes", Shape: namedWith(sectionOf(
 		field{Name: "socket", Shape: aText, Says: "The process's `BLOODHOUND_LIVE_SOCKET`."},
 		field{Name: "restore", Shape: command,
 			Says: "Command that starts the program in another process. It loads a snapshot from `socket` and is " +
 				"explored instead. The program must implement snapshots.", Default: "none; copies are made of the process itself"},
-		field{Name: "bird", Shape: of(
+		field{Name: "bird", Shape: sectionOf(
 			field{Name: "control", Shape: aText, Says: "BIRD's control socket (option -s)."},
 			field{Name: "pid_file", Shape: aText, Says: "File with BIRD's process number (option -P).",
 				Default: "the process that listens at `control`"},

@@ -9,7 +9,7 @@ import (
 var exitCode = shape{Kind: schema.Whole, Min: 1, Max: 255}
 
 // allowance is a way in which a program may end by itself.
-var allowance = of(
+var allowance = sectionOf(
 	field{Name: "exit", Shape: anyOf(exitCode, listOf(exitCode)),
 		Says: "Exit codes. A signal's is 128 plus its number.", Default: "any, with `panic`"},
 	field{Name: "panic", Shape: aPattern, Verbatim: true,
@@ -21,7 +21,7 @@ var allowance = of(
 
 var allowances = anyOf(allowance, listOf(allowance))
 
-var property = of(
+var property = sectionOf(
 	field{Name: "name", Shape: aText, Says: "Unique name in reports."},
 	field{Name: "kind", Shape: oneOf("safety", "liveness", "invariant", "progress", "recovery"),
 		Says: "`safety`, `invariant`: always holds. `liveness`: holds within `timeout` after the start and each " +
@@ -32,7 +32,7 @@ var property = of(
 			"panic` or `no crash by a signal`, without `kind` and `check`."},
 	field{Name: "timeout", Shape: aPositive, Says: "liveness, recovery: maximum time after the start and each heal.", Default: "30s"},
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
-	field{Name: "check", Shape: of(append([]field{
+	field{Name: "check", Shape: sectionOf(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
 		field{Name: "operations", Shape: texts,
 			Says: "Operations to judge or observe. linearizability assumes that operations without a model change no " +
@@ -48,7 +48,7 @@ var property = of(
 		field{Name: "command", Shape: command, Says: "redis, agreement: command to send.", Default: "redis: PING"},
 		field{Name: "query", Shape: aText, Says: "sql, agreement: statement to run."},
 		field{Name: "body", Shape: aText, Says: "http, agreement: body to POST.", Default: "none, by GET"},
-		field{Name: "expect", Shape: anyOf(aText, of(
+		field{Name: "expect", Shape: anyOf(aText, sectionOf(
 			field{Name: "status", Shape: shape{Kind: schema.Whole, Min: 100, Max: 599}, Says: "http: expected status.", Default: "200"},
 			field{Name: "body", Shape: aText, Says: "http: expected body, without surrounding white space."},
 		)), Says: "redis: expected reply. sql: expected rows, with `|` between columns. http, agreement: a mapping.", Default: "PONG for PING"},
@@ -82,7 +82,7 @@ var property = of(
 			Says: "recovery: number of used keys to try. linearizability, monotonic, durability: keys to judge, which " +
 				"must be judgeable. `*`, `?` and a leading `!` work.",
 			Default: "recovery: 10; else all that can be judged"},
-		field{Name: "jobs", Shape: of(
+		field{Name: "jobs", Shape: sectionOf(
 			field{Name: "start", Shape: aPattern, Verbatim: true,
 				Says: "Line or event that starts a job. The first group is the job's id; without a group there is one job."},
 			field{Name: "done", Shape: aPattern, Verbatim: true, Says: "Line or event of a job's success."},
@@ -92,7 +92,7 @@ var property = of(
 		field{Name: "left_out", Shape: shape{Kind: schema.Number, Max: 1},
 			Says: "model: maximum share of events that are ignored or not modelled. Beyond it, the verdict is unknown.", Default: "0.05"},
 		field{Name: "rules", Shape: textOrAll, Says: "alerts: files of Prometheus rules, relative to this file's folder."},
-		field{Name: "scrape", Shape: listOf(of(
+		field{Name: "scrape", Shape: listOf(sectionOf(
 			field{Name: "job", Shape: aText, Says: "Label `job` of the metrics."},
 			field{Name: "endpoint", Shape: aText, Says: "URL of the metrics, such as `http://{node}:8080/metrics`, for each node."},
 			field{Name: "nodes", Shape: texts, Says: "Nodes to scrape.", Default: "all servers that no other node waits for to complete"},
@@ -118,7 +118,7 @@ func mappingKeys(about string) []field {
 		field{Name: "view", Shape: aText, Says: says("operator without arguments. A search compares its values instead of whole states."),
 			Default: "the whole state"},
 		field{Name: "lines", Shape: aPattern, Verbatim: true, Says: says("log lines of the servers that are events."), Default: "all"},
-		field{Name: "events", Shape: listOf(of(
+		field{Name: "events", Shape: listOf(sectionOf(
 			field{Name: "log", Shape: aPattern, Verbatim: true, Says: "Matches log lines. Arguments refer to its named groups, which are text."},
 			field{Name: "sdk", Shape: aPattern, Verbatim: true,
 				Says: "Matches Antithesis SDK events: name, a blank, details."},
@@ -137,7 +137,7 @@ func mappingKeys(about string) []field {
 			field{Name: "optional", Shape: aFlag,
 				Says: "`true`: the rule need not match. Otherwise a campaign without a match is `unknown`, except for " +
 					"crashes and restarts.", Default: "false"},
-			field{Name: "shows", Shape: listOf(of(
+			field{Name: "shows", Shape: listOf(sectionOf(
 				field{Name: "operator", Shape: aText, Says: "Operator of the specification."},
 				field{Name: "args", Shape: listOf(aText), Verbatim: true, Says: "Arguments of the operator."},
 				field{Name: "is", Shape: aText, Verbatim: true, Says: "Expected value of the operator."},

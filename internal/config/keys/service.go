@@ -12,7 +12,7 @@ var (
 )
 
 // ulimit is one limit of a node.
-var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, of(
+var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, sectionOf(
 	field{Name: "soft", Shape: shape{Kind: schema.Whole, Min: -1}, Says: "Limit in force."},
 	field{Name: "hard", Shape: shape{Kind: schema.Whole, Min: -1}, Says: "Highest soft limit that a process may set."},
 ))
@@ -24,7 +24,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 			"`restart`, the tape chooses the same or a later one. Not on the engine container."},
 	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also start an older release.", Default: "false"},
 	{Name: "entrypoint", Shape: command, Says: "Words before `command`."},
-	{Name: "build", Shape: anyOf(aText, texts, of(
+	{Name: "build", Shape: anyOf(aText, texts, sectionOf(
 		field{Name: "command", Shape: command, Says: "Build program and its arguments."},
 		field{Name: "dir", Shape: aText, Says: "Working directory of the build.", Default: "the project folder"},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to the user's."},
@@ -38,7 +38,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		"static programs) or a folder.", Default: "host"},
 	{Name: "role", Shape: oneOf("server", "client"),
 		Says: "`client`: gets no process, disk or clock faults. Its links get faults.", Default: "server"},
-	{Name: "clock", Shape: of(
+	{Name: "clock", Shape: sectionOf(
 		field{Name: "offset", Shape: shape{Kind: schema.Signed}, Says: "Time by which the clock is ahead.", Default: "0s"},
 		field{Name: "drift_ppm", Shape: shape{Kind: schema.Number, Min: -100_000, Max: 100_000},
 			Says: "Rate by which the clock is fast, in parts per million.", Default: "0"},
@@ -46,25 +46,25 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "environment", Shape: shape{Kind: schema.Variables},
 		Says: "Variables. A name without a value takes it from Bloodhound's environment. A node also has `PATH`, `HOME` " +
 			"and `HOSTNAME`, and no other variable of the host."},
-	{Name: "env_file", Shape: anyOf(aText, listOf(anyOf(aText, of(
+	{Name: "env_file", Shape: anyOf(aText, listOf(anyOf(aText, sectionOf(
 		field{Name: "path", Shape: aText, Says: "Path of the file."},
 		field{Name: "required", Shape: aFlag, Says: "Whether the file must exist.", Default: "true"},
 		field{Name: "format", Shape: oneOf("raw"), Says: "`raw`: values are literal."},
 	)))), Says: "Files of variables. `environment` takes precedence."},
 	{Name: "working_dir", Shape: aText, Says: "Working directory of the command. It is created if the image lacks it.",
 		Default: "the project folder; `/` with an image or a `root` folder"},
-	{Name: "volumes", Shape: listOf(anyOf(aText, of(
+	{Name: "volumes", Shape: listOf(anyOf(aText, sectionOf(
 		field{Name: "type", Shape: oneOf("bind", "volume", "tmpfs"), Says: "Type of the mount."},
 		field{Name: "source", Shape: aText, Says: "Path on the host, or name of a volume."},
 		field{Name: "target", Shape: aText, Says: "Path in the node."},
 		field{Name: "read_only", Shape: aFlag, Says: "Mounts read-only.", Default: "false"},
 		field{Name: "bind", Shape: anyShape, Idle: "a bind mount is private: its writes stay in the world"},
-		field{Name: "volume", Shape: of(
+		field{Name: "volume", Shape: sectionOf(
 			field{Name: "nocopy", Shape: aFlag, Says: "`true`: starts empty, without the image's files.", Default: "false"},
 			field{Name: "subpath", Shape: aText, Refused: "give the subfolder a volume of its own"},
 			field{Name: "labels", Shape: anyShape, Idle: forPeople},
 		), Says: "Options of a volume."},
-		field{Name: "tmpfs", Shape: of(
+		field{Name: "tmpfs", Shape: sectionOf(
 			field{Name: "size", Shape: shape{Kind: schema.Size, Min: 1}, Says: "Size of the tmpfs.", Default: "no limit"},
 			field{Name: "mode", Shape: aText, Says: "Permissions of its root folder, such as 0o1770.", Default: "0o1777"},
 		), Says: "Options of a tmpfs."},
@@ -73,13 +73,13 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	))), Says: "`SOURCE:TARGET[:ro]` or a mapping. A named volume starts empty or with the image's files, a bind " +
 		"mount with the host's files, which stay unmodified."},
 	{Name: "tmpfs", Shape: textOrAll, Says: "Empty folders in memory, such as `/tmp:size=64m,mode=1770,uid=1000`. A power loss empties them."},
-	{Name: "depends_on", Shape: anyOf(texts, namedWith(of(
+	{Name: "depends_on", Shape: anyOf(texts, namedWith(sectionOf(
 		field{Name: "condition", Shape: oneOf("service_started", "service_healthy", "service_completed_successfully"),
 			Says: "State that the other node must reach.", Default: "service_started"},
 		field{Name: "required", Shape: aFlag, Says: "Whether the other node must exist.", Default: "true"},
 		field{Name: "restart", Shape: aFlag, Idle: "a world restarts no node by hand"},
 	))), Says: "Nodes that start before this one."},
-	{Name: "healthcheck", Shape: of(
+	{Name: "healthcheck", Shape: sectionOf(
 		field{Name: "test", Shape: command, Says: "`[CMD, program, ...]`, `[CMD-SHELL, line]`, `[NONE]`, or text for a shell."},
 		field{Name: "interval", Shape: aPositive, Says: "Interval of the check.", Default: "30s"},
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of one check.", Default: "30s"},
@@ -107,7 +107,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		Default: "that of the image, else SIGTERM"},
 	{Name: "stop_grace_period", Shape: aDuration,
 		Says: "Time between the stop signal and SIGKILL to all processes of the node.", Default: "10s"},
-	{Name: "ports", Shape: listOf(anyOf(aText, of(
+	{Name: "ports", Shape: listOf(anyOf(aText, sectionOf(
 		field{Name: "target", Shape: aText, Says: "Port of the node."},
 		field{Name: "published", Shape: aText, Says: "Port of the host."},
 		field{Name: "host_ip", Shape: aText, Idle: "the host cannot connect to a world"},
@@ -208,7 +208,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "gpus", Shape: anyShape, Refused: noDevices},
 	{Name: "models", Shape: anyShape, Refused: noModels},
 	{Name: "pre_start", Shape: anyShape, Refused: "make it a service that this one waits for with `service_completed_successfully`"},
-	{Name: "post_start", Shape: listOf(of(
+	{Name: "post_start", Shape: listOf(sectionOf(
 		field{Name: "command", Shape: command, Says: "Program and its arguments."},
 		field{Name: "user", Shape: aText, Says: "User and group of the command.", Default: "that of the node"},
 		field{Name: "working_dir", Shape: aText, Says: "Working directory of the command.", Default: "that of the node"},
@@ -242,7 +242,7 @@ var networkTable = shape{Kind: schema.Dictionary, Names: NodeName, Empty: true, 
 		{Name: "driver", Shape: aText, Idle: noDriver},
 		{Name: "options", Shape: anyShape, Idle: noDriver},
 	}}, Says: "Address management."},
-	{Name: "external", Shape: anyOf(aFlag, of(field{Name: "name", Shape: aText, Says: "Full name of the network."})),
+	{Name: "external", Shape: anyOf(aFlag, sectionOf(field{Name: "name", Shape: aText, Says: "Full name of the network."})),
 		Says: "In Compose, a network that already exists. A world creates it."},
 	{Name: "driver", Shape: aText, Idle: noDriver},
 	{Name: "driver_opts", Shape: anyShape, Idle: noDriver},

@@ -13,21 +13,21 @@ var linkFields = []field{
 	{Name: "bandwidth_bytes", Shape: aWhole, Says: "Bytes per second; 0 is unlimited.", Default: "0"},
 }
 
-var network = of(linkFields...)
+var network = sectionOf(linkFields...)
 
-var link = of(append([]field{
+var link = sectionOf(append([]field{
 	{Name: "between", Shape: texts, Says: "The two nodes."},
 	{Name: "one_way", Shape: aFlag, Says: "Only from the first node to the second.", Default: "false"},
 }, linkFields...)...)
 
-var WorkloadKeys = of(
+var WorkloadKeys = sectionOf(
 	field{Name: "name", Shape: aText, Says: "Name in reports.", Default: "the name of the driver"},
 	field{Name: "driver", Shape: oneOf(Drivers...),
 		Says: "`http`, `redis`, `sql`, `etcd`: built in. `command`: a program that reports its operations. " +
 			"`composer`: an Antithesis test template."},
 	field{Name: "node", Shape: aText, Says: "Client node that runs the driver.", Default: "a new node `load`"},
 	field{Name: "command", Shape: command, Says: "command: program and its arguments, here or under `config`."},
-	field{Name: "config", Shape: of(
+	field{Name: "config", Shape: sectionOf(
 		field{Name: "target", Shape: textOrAll,
 			Says: "http, etcd: URL of the server, or a list. sql: `postgres://user:password@host:port/name` or `mysql://`."},
 		field{Name: "master", Shape: aText, Says: "redis: URL of the server, `redis://host:port`."},
@@ -54,7 +54,7 @@ var WorkloadKeys = of(
 		field{Name: "max_operations", Shape: wholeFrom(1), Says: "Maximum number of operations.", Default: "no limit"},
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of an operation.", Default: "1s"},
 		field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
-		field{Name: "operations", Shape: listOf(of(
+		field{Name: "operations", Shape: listOf(sectionOf(
 			field{Name: "type", Shape: shape{Kind: schema.Word, Open: true,
 				Words: []string{"put", "get", "delete", "SET", "GET", "INCR", "DEL", "cas", "txn", "range_put", "lease_put",
 					"compact"}}, Says: "http: put, get, delete. redis: SET, GET, INCR, DEL. sql: put, get, delete, cas, txn. etcd: put, get, " +
@@ -73,7 +73,7 @@ var WorkloadKeys = of(
 		field{Name: "schedule", Shape: aText,
 			Says: "http, redis, sql, etcd: file of operations with times and clients, instead of `qps`, `clients` and " +
 				"`operations` (docs/reference/import.md)."},
-		field{Name: "dictionary", Shape: of(
+		field{Name: "dictionary", Shape: sectionOf(
 			field{Name: "probability", Shape: aRate,
 				Says: "Probability that a key, or the end of a value, comes from the dictionary.", Default: "0.05"},
 			field{Name: "file", Shape: aText,
@@ -83,7 +83,7 @@ var WorkloadKeys = of(
 		), Says: "Unusual keys and values: `~tmp`, near path limits, look-alike Unicode, very long. Each tape chooses " +
 			"a few."},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "command, composer: environment variables."},
-		field{Name: "options", Shape: of(
+		field{Name: "options", Shape: sectionOf(
 			field{Name: "spread", Shape: oneOf("first", "round-robin", "client", "hash", "failover"),
 				Says: "How an operation chooses one of several servers.", Default: "http, etcd: round-robin, redis, sql: first"},
 			field{Name: "fail_status", Shape: aText, Says: "http: statuses that prove that the operation had no effect, such as `409, 503`."},

@@ -192,7 +192,8 @@ func (w *World) over(until engine.Until) record.Reason {
 func (w *World) logged(p *proc, stream, text string) {
 	w.notice(func(at int64, text string) error {
 		w.events++
-		w.director.Log(record.LogLine{Position: record.At(w.events), TimeNs: w.monotonicTime(at), Node: p.node.spec.Name, Stream: stream, Text: text}, p.tag)
+		w.director.Log(record.LogLine{Position: record.PositionAt(w.events), TimeNs: w.monotonicTime(at), Node: p.node.spec.Name,
+			Stream: stream, Text: text}, p.tag)
 		return nil
 	}, text)
 }

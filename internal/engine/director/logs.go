@@ -70,7 +70,7 @@ func (d *Director) Log(l record.LogLine, tag int64) {
 	d.roleLine(&l)
 	d.jobLine(&l)
 	if d.spec.Nodes[d.nodeID(l.Node)].Role == world.Server && sanitized(l.Text) {
-		d.addCrash(record.Crash{Position: record.At(l.Event), TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
+		d.addCrash(record.Crash{Position: record.PositionAt(l.Event), TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
 	}
 }
 
@@ -126,7 +126,8 @@ func (d *Director) crash(n *Notice, j *Job, main bool) {
 	node := &d.spec.Nodes[j.Node]
 	told := d.toldToEnd(n)
 	lines, panicked := d.lastLog(n)
-	c := record.Crash{Position: record.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: lines,
+	c := record.Crash{Position: record.PositionAt(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program,
+		PID: n.PID, ExitCode: n.Status >> 8, Lines: lines,
 		Main: main, During: d.during(node.Name, n.TimeNs), Refusal: n.Refusal}
 	if sig := n.Status & 0x7f; sig != 0 {
 		c.Dump = d.act.Dump(n.Proc, sig)

@@ -39,7 +39,7 @@ func (d *Director) outOfMemory(i int) error {
 		return nil
 	}
 	event := d.act.Happen(name, "oom kill", int64(killed.PID), killed.Program)
-	d.Log(record.LogLine{Position: record.At(event), TimeNs: d.act.Now(), Node: name, Stream: "kernel",
+	d.Log(record.LogLine{Position: record.PositionAt(event), TimeNs: d.act.Now(), Node: name, Stream: "kernel",
 		Text: fmt.Sprintf("Out of memory: Killed process %d (%s) total-vm:%dkB", killed.PID, path.Base(killed.Program), killed.Bytes>>10)}, 0)
 	if err := d.act.Deliver(); err != nil {
 		return err

@@ -104,7 +104,8 @@ func (d *Director) probeEnded(a *world.ProbeAnswer, n *Notice) error {
 	d.Live = slices.DeleteFunc(d.Live, func(i int) bool { return i == int(tag-1) })
 	j := d.Jobs[tag-1]
 	for _, line := range strings.Split(a.Text, "\n") {
-		d.Log(record.LogLine{Position: record.At(n.Event), TimeNs: n.TimeNs, Node: d.spec.Nodes[j.Node].Name, Stream: streamOf(j.Kind), Text: line}, tag)
+		d.Log(record.LogLine{Position: record.PositionAt(n.Event), TimeNs: n.TimeNs, Node: d.spec.Nodes[j.Node].Name,
+			Stream: streamOf(j.Kind), Text: line}, tag)
 	}
 	d.dismiss(j.Prober)
 	end := &Notice{Event: n.Event, TimeNs: n.TimeNs, Node: n.Node, Tag: tag, Status: a.Code << 8}

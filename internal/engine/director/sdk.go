@@ -34,7 +34,7 @@ func (d *Director) Told(n *Notice) {
 		}
 	}
 	for _, e := range r.Events[before:] { // it is a line of the program's log like others
-		d.Log(record.LogLine{Position: record.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk",
+		d.Log(record.LogLine{Position: record.PositionAt(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk",
 			Text: strings.TrimSpace(e.Name + " " + e.Details)}, n.Tag)
 	}
 	if declared == nil && r.Setup != nil && d.Phase != PhaseSetup {

@@ -194,7 +194,7 @@ func (d *Director) vanished(i int, argv []string, err error) (handled bool) {
 	said := "cannot start again: " + start.Error()
 	s.Status, s.ExitCode, s.Healthy, s.NextNs, s.Said = Ended, code, false, never, said
 	event := d.act.Happen(n.Name, "start", int64(-start.Errno), argv[0])
-	d.addCrash(record.Crash{Position: record.At(event), TimeNs: d.act.Now(), Node: n.Name, Program: argv[0], ExitCode: code,
+	d.addCrash(record.Crash{Position: record.PositionAt(event), TimeNs: d.act.Now(), Node: n.Name, Program: argv[0], ExitCode: code,
 		Kind: "exit", Lines: []string{said}})
 	if !s.Up && n.Role == world.Server && d.undisturbed() {
 		d.Stuck = true

@@ -106,7 +106,7 @@ func (d *Divergence) Error() string {
 	if d.Cause != "" {
 		fmt.Fprintf(&b, "\n  seen besides: %s", d.Cause)
 	}
-	b.WriteString("\n  A node may use what it receives and reads, and its own Now, Uint64, Rand and Choose, and nothing else: not " +
+	b.WriteString("\n  A node may use messages, its disk, and its own Now, Uint64, Rand and Choose, and nothing else: not " +
 		"the order of a map, time.Now, math/rand, crypto/rand, goroutines, or variables that keep their values between runs")
 	return b.String()
 }

@@ -127,7 +127,7 @@ func TestADebuggerWritesChance(t *testing.T) {
 				if r.IntN(3) == 0 { // where no thread is held
 					runTo(t, d, engine.Stops{Step: true})
 					if event, _ := w.Moment(); event > 0 {
-						runTo(t, d, engine.Stops{Until: engine.Until{Position: record.At(event + 1)}})
+						runTo(t, d, engine.Stops{Until: engine.Until{Position: record.PositionAt(event + 1)}})
 					}
 				}
 				c, err := w.Fork(spec, tape.Tape{Seed: 7}, engine.Options{})

@@ -57,7 +57,7 @@ func forked(t *testing.T, spec *world.Spec, o engine.Options, times int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Advance(engine.Until{Position: record.At(event)}); err != nil {
+		if _, err := w.Advance(engine.Until{Position: record.PositionAt(event)}); err != nil {
 			t.Fatal(err)
 		}
 		c, err := w.Fork(spec, tape.Tape{Seed: 7}, o)
@@ -197,7 +197,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, err := w.Advance(engine.Until{Position: record.At(2500)}); err != nil {
+	if _, err := w.Advance(engine.Until{Position: record.PositionAt(2500)}); err != nil {
 		t.Fatal(err)
 	}
 	fork := func(w engine.World) engine.World {
@@ -212,7 +212,7 @@ func TestForksLeaveNothing(t *testing.T) {
 	for i := range times {
 		c := fork(w)
 		if i%10 == 0 {
-			if _, err := c.Advance(engine.Until{Position: record.At(2600)}); err != nil {
+			if _, err := c.Advance(engine.Until{Position: record.PositionAt(2600)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -32,7 +32,7 @@ func (w *World) Inspect() (engine.Inspection, error) {
 }
 
 func (x stopped) Position() record.Position {
-	return record.At(x.w.kernel.Events)
+	return record.PositionAt(x.w.kernel.Events)
 }
 
 // statusNames holds the names of statuses in engine.Node, by status.

@@ -31,13 +31,13 @@ func TestAStoppedWorldCanBeInspected(t *testing.T) {
 	}
 	defer w.Close()
 	for stop := range uint64(40) { // as the nodes start, the director acts several times at one moment
-		if _, err := w.Advance(engine.Until{Position: record.At(1 + stop)}); err != nil {
+		if _, err := w.Advance(engine.Until{Position: record.PositionAt(1 + stop)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	seen := map[string]bool{}
 	for stop := want.Events / 200; ; stop += want.Events / 200 {
-		reason, err := w.Advance(engine.Until{Position: record.At(stop)})
+		reason, err := w.Advance(engine.Until{Position: record.PositionAt(stop)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 // memoryLimit reports a process that its node's limit of memory has killed.
 func (w *World) memoryLimit(n *kernel.Notice) {
 	node := w.kernel.Nodes[n.Node]
-	w.director.Log(record.LogLine{Position: record.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Stream: "kernel", Text: string(n.Text)}, n.Tag)
+	w.director.Log(record.LogLine{Position: record.PositionAt(n.Event), TimeNs: n.TimeNs, Node: node.Name, Stream: "kernel", Text: string(n.Text)}, n.Tag)
 	w.director.Warn(fmt.Sprintf("%s: its memory limit of %s was reached, and %s was killed", node.Name, inMiB(node.Memory.LimitBytes), path.Base(n.Program)))
 }
 

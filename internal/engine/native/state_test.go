@@ -79,7 +79,7 @@ func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at f
 	}
 	defer b.Close()
 	for _, stop := range append(stops, 0) {
-		reason, err := b.Advance(engine.Until{Position: record.At(stop)})
+		reason, err := b.Advance(engine.Until{Position: record.PositionAt(stop)})
 		if err != nil {
 			t.Fatal(err)
 		}

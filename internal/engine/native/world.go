@@ -289,7 +289,7 @@ func (w *World) notice() error {
 		n := &notices[i]
 		switch n.Kind {
 		case kernel.Logged:
-			l := record.LogLine{Position: record.At(n.Event), TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
+			l := record.LogLine{Position: record.PositionAt(n.Event), TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
 			if w.behaviour != nil && isOutput(&l) && !k.Nodes[n.Node].Driver {
 				w.behaviour.said(n.Node, n.PID, n.TimeNs, l.Text)
 			}

@@ -389,10 +389,10 @@ func (w *World) notice(n *wire.Notice) error {
 	case wire.Killed:
 		bound := w.spec.Nodes[n.Node].Bounds.MemoryBytes
 		text := fmt.Sprintf("Memory cgroup out of memory: Killed process %d (%s), the node's limit is %dkB", n.PID, n.Program, bound>>10)
-		d.Log(record.LogLine{Position: record.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: "kernel", Text: text}, n.Tag)
+		d.Log(record.LogLine{Position: record.PositionAt(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: "kernel", Text: text}, n.Tag)
 		d.Warn(fmt.Sprintf("%s: its memory limit of %g MiB was reached, and %s was killed", e.Node, float64(bound)/(1<<20), n.Program))
 	case wire.Logged:
-		d.Log(record.LogLine{Position: record.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
+		d.Log(record.LogLine{Position: record.PositionAt(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
 	case wire.Reported:
 		d.Reported(what)
 	case wire.Told:

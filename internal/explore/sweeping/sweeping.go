@@ -150,8 +150,8 @@ func (e *ErrViolated) Only(names ...string) bool {
 	return !slices.ContainsFunc(e.Verdicts, func(v check.Verdict) bool { return !slices.Contains(names, v.Property) })
 }
 
-// Of reports whether the property of a name is violated.
-func (e *ErrViolated) Of(name string) bool {
+// Violates reports whether the property of a name is violated.
+func (e *ErrViolated) Violates(name string) bool {
 	return slices.ContainsFunc(e.Verdicts, func(v check.Verdict) bool { return v.Property == name })
 }
 

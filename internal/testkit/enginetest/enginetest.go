@@ -217,7 +217,7 @@ func (w *fake) event(node, call string, result int64, detail string) uint64 {
 }
 
 func (w *fake) log(node, text string) {
-	l := record.LogLine{Position: record.At(w.out.Events), TimeNs: w.now, Node: node, Stream: "stdout", Text: text}
+	l := record.LogLine{Position: record.PositionAt(w.out.Events), TimeNs: w.now, Node: node, Stream: "stdout", Text: text}
 	w.out.Log = append(w.out.Log, l)
 	if w.opts.Log != nil {
 		w.opts.Log(l)
@@ -408,23 +408,23 @@ func (w *fake) Advance(until engine.Until) (record.Reason, error) {
 		w.faults()
 		if _, on := w.mode(Panic); on && w.done == 10 {
 			w.log(w.server, "panic: index out of range [7]")
-			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.PositionAt(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{"panic: index out of range [7]"}})
 		}
 		if _, on := w.mode(Leave); on && w.done == 10 && w.spec.Engine != world.VM {
 			w.log(w.server, "io_uring: Function not implemented")
-			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.PositionAt(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 1, Kind: "exit", Refusal: &record.Refusal{Call: "io_uring_setup", Errno: "ENOSYS",
 					Node: w.server, Program: "/bin/fake", PID: 1, Thread: w.server + "/0", Event: w.out.Events, TimeNs: w.now}})
 		}
 		if _, on := w.mode(ReadsCode); on && w.done == 10 && !w.opts.Contrast {
 			w.log(w.server, "panic: the code differs from its digest")
-			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.PositionAt(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{"panic: the code differs from its digest"}})
 		}
 		if text, on := w.mode(Says); on && w.done == 10 {
 			w.log(w.server, text)
-			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.PositionAt(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: text, PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{text}})
 		}
 		if _, on := w.mode(Refuse); on && w.done == 10 {

@@ -23,7 +23,7 @@ func (w *fake) Inspect() (engine.Inspection, error) {
 
 type stopped struct{ *fake }
 
-func (x stopped) Position() record.Position { return record.At(x.out.Events) }
+func (x stopped) Position() record.Position { return record.PositionAt(x.out.Events) }
 
 func (x stopped) Nodes() (list []engine.Node, err error) {
 	for i := range x.spec.Nodes {

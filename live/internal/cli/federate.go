@@ -145,7 +145,7 @@ func (a *app) federateCheckVerb(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check --from PEER --prefix PREFIX --path ASNS",
 		Short: "Follow an announcement through the copies of all domains",
-		Long: "Ask this domain, for which `federate` must run, what its router would do with an announcement of a " +
+		Long: "Ask this domain, for which `federate` must run, how its router would react to an announcement of a " +
 			"neighbour. Follow the messages it would send through the copies of all domains.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.federateCheck(c.Context(), *file, o) },

@@ -41,7 +41,7 @@ func (r *Recorder) End(ctx context.Context, w records.Worker) error {
 func (r *Recorder) known(ctx context.Context, t *Task) (list []search.Finding, err error) {
 	id := records.TestID(records.LiveTest(t.Node.Name, t.Handler))
 	v := records.NewView()
-	if _, err := r.store.Read(ctx, records.FailuresOf(id), "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+	if _, err := r.store.Read(ctx, records.FailuresOf(id), "", func(e store.Entry) error { v.AddEntry(e); return nil }); err != nil {
 		return nil, err
 	}
 	for _, f := range v.Test(id).Failures {

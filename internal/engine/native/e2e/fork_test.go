@@ -78,7 +78,7 @@ func TestServersFork(t *testing.T) {
 				return w
 			}
 			advance := func(w engine.World, to uint64) *record.Outcome {
-				if _, err := w.Advance(engine.Until{Position: record.At(to)}); err != nil {
+				if _, err := w.Advance(engine.Until{Position: record.PositionAt(to)}); err != nil {
 					t.Fatal(err)
 				}
 				return w.Outcome()
