@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func listPages(a *console.App) error {
 	return nil
 }
 
-// printPage prints the page of a topic. Where a command and a page of the reference share a name, the command comes first.
+// printPage prints the page of a topic. Where a command and a page of the reference share a name, it prints both, the command's first.
 func printPage(a *console.App, topic string) error {
 	all := pages()
 	wanted := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(topic, "docs/"), ".md"))
@@ -96,21 +97,21 @@ func printPage(a *console.App, topic string) error {
 	at := func(p docsPage) bool { return strings.TrimSuffix(p.file, ".md") == wanted }
 	named := func(p docsPage) bool { return strings.ToLower(p.topic) == name }
 	begins := func(p docsPage) bool { return strings.HasPrefix(strings.ToLower(p.topic), name) }
-	for _, is := range []func(docsPage) bool{at, named, begins} {
-		i := slices.IndexFunc(all, is)
-		if i < 0 {
-			continue
+	if i := slices.IndexFunc(all, at); i >= 0 {
+		fmt.Fprint(a.Out, withoutMarks(all[i].text))
+		return nil
+	}
+	var found []string
+	for _, p := range all {
+		if named(p) {
+			found = append(found, withoutMarks(p.text))
 		}
-		for line := range strings.Lines(all[i].text) {
-			if !strings.HasPrefix(line, "<!-- ") {
-				fmt.Fprint(a.Out, line)
-			}
-		}
-		for _, p := range all[i+1:] {
-			if named(p) && path.Base(wanted) == wanted {
-				a.Note("see also: bloodhound docs %s", strings.TrimSuffix(p.file, ".md"))
-			}
-		}
+	}
+	if i := slices.IndexFunc(all, begins); i >= 0 && len(found) == 0 {
+		found = append(found, withoutMarks(all[i].text))
+	}
+	if len(found) > 0 {
+		fmt.Fprint(a.Out, strings.Join(found, "\n"))
 		return nil
 	}
 	var topics []string
@@ -123,6 +124,11 @@ func printPage(a *console.App, topic string) error {
 	}
 	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` searches for the word", topic, remedy, topic)
 }
+
+// withoutMarks removes the marks of generated parts from a page.
+func withoutMarks(text string) string { return marks.ReplaceAllString(text, "") }
+
+var marks = regexp.MustCompile(`(?m)^<!-- .* -->\n\n?`)
 
 const (
 	maxFound    = 20                       // sections that a search prints
