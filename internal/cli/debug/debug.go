@@ -183,7 +183,7 @@ func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, a
 			return console.Failed(err)
 		}
 	}
-	a.Note("in gdb: target remote %s; for several processes, also set schedule-multiple on", listener.Addr())
+	a.Note("in gdb: target remote %s, and for several processes set schedule-multiple on", listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- session.Serve(listener) }()
 	typed := make(chan struct{})

@@ -85,7 +85,7 @@ func debugVM(a *console.App, c *cobra.Command, s *project.Session, d *debugged, 
 	if err := replay.Listen(address); err != nil {
 		return console.Failed(err)
 	}
-	a.Note("in gdb, after file PROGRAM: target remote %s; or start gdb -ex 'target remote %[1]s' PROGRAM", address)
+	a.Note("in gdb: target remote %s, after file PROGRAM: gdb -ex 'target remote %[1]s' PROGRAM", address)
 	select {
 	case <-ctx.Done():
 	case err := <-replay.Diverged():

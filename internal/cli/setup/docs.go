@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,19 +98,14 @@ func listPages(a *console.App) error {
 	return nil
 }
 
-// printPage prints the page of a topic. Where a command and a page of the reference share a name, the command comes first.
+// printPage prints the page of a topic. Where a command and a page of the reference share a name, it prints both, the command's first.
 func printPage(a *console.App, topic string) error {
-	if p, ok := pageNamed(topic); ok {
-		for line := range strings.Lines(p.text) {
-			if !strings.HasPrefix(line, "<!-- ") {
-				fmt.Fprint(a.Out, line)
-			}
-		}
-		for _, other := range pages() {
-			if other.file != p.file && strings.EqualFold(path.Base(other.topic), topic) {
-				a.Note("see also: bloodhound docs %s", strings.TrimSuffix(other.file, ".md"))
-			}
-		}
+	var found []string
+	for _, p := range pagesNamed(topic) {
+		found = append(found, withoutMarks(p.text))
+	}
+	if len(found) > 0 {
+		fmt.Fprint(a.Out, strings.Join(found, "\n"))
 		return nil
 	}
 	var topics []string
@@ -123,8 +119,9 @@ func printPage(a *console.App, topic string) error {
 	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` searches for the word", topic, remedy, topic)
 }
 
-// pageNamed finds a page by its path, the name of a command, its topic, the last part of its topic, or the beginning of that.
-func pageNamed(topic string) (docsPage, bool) {
+// pagesNamed finds pages by their path; else by the name of a command and a topic; else one by the last part of its topic,
+// or the beginning of that.
+func pagesNamed(topic string) []docsPage {
 	all := pages()
 	wanted := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(topic, "docs/"), ".md"))
 	atPath := func(p docsPage) bool { return strings.ToLower(strings.TrimSuffix(p.file, ".md")) == wanted }
@@ -134,13 +131,24 @@ func pageNamed(topic string) (docsPage, bool) {
 	begins := func(p docsPage) bool {
 		return strings.HasPrefix(path.Base(strings.ToLower(p.topic)), path.Base(wanted))
 	}
-	for _, is := range []func(docsPage) bool{atPath, command, named, ends, begins} {
-		if i := slices.IndexFunc(all, is); i >= 0 {
-			return all[i], true
+	var found []docsPage
+	for _, group := range [][]func(docsPage) bool{{atPath}, {command, named}, {ends}, {begins}} {
+		for _, is := range group {
+			if i := slices.IndexFunc(all, is); i >= 0 {
+				found = append(found, all[i])
+			}
+		}
+		if len(found) > 0 {
+			break
 		}
 	}
-	return docsPage{}, false
+	return found
 }
+
+// withoutMarks removes the marks of generated parts from a page.
+func withoutMarks(text string) string { return marks.ReplaceAllString(text, "") }
+
+var marks = regexp.MustCompile(`(?m)^<!-- .* -->\n\n?`)
 
 const (
 	maxFound    = 20                       // sections that a search prints

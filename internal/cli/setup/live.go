@@ -23,7 +23,7 @@ const getLive = "install it with `go install github.com/bloodhound-dst/bloodhoun
 
 func liveVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "live [VERB] [ARGUMENTS]",
+		Use:   "live [COMMAND] [ARGUMENTS]",
 		Short: "Explore what running programs could do next, in copies",
 		Long: "Take checkpoints of running programs and let copies of them try new inputs, which a solver derives from the conditions " +
 			"in their code. The programs themselves are not disturbed. `live` is a program of its own, bloodhound-live. Its commands:\n\n" +
