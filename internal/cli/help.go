@@ -41,7 +41,7 @@ func printFirstScreen(w io.Writer, root *cobra.Command) error {
 		}
 	}
 	b.WriteString(`
-FOLDER has a bloodhound.yaml; the default is the current folder.
+FOLDER is a folder with a bloodhound.yaml (default: the current one); FILE is a configuration.
 Exit codes: 0 holds, 1 violated, 2 wrong usage, 3 machine failed, 4 not reproducible, 5 unknown.
 
 bloodhound COMMAND --help   flags and examples of a command

@@ -51,21 +51,21 @@ const (
 var manuals = map[string]program.Manual{
 	"run": manual(onScreen, []program.Exit{
 		holds("all properties hold"),
-		violated("a property is violated, and the replay gave the same run"),
+		violated("a property is violated, and a second run of the seed was the same"),
 		notReproducible("the run is not reproducible"),
-		unknown("unknown, for the reason printed; always with `--until`"),
+		unknown("no verdict, for the reason printed; always with `--until`"),
 	}, "bloodhound run", "bloodhound run --seed 7 --logs", "bloodhound run examples/quickstart --trace run.trace"),
 	"explore": manual(onScreen, []program.Exit{
 		holds("all properties hold in all runs"),
-		violated("a property is violated, and the replay gave the same run"),
+		violated("a property is violated, and a second run of the seed was the same"),
 		notReproducible("a run is not reproducible, or a violation did not replay"),
-		unknown("unknown, for the reason printed: interrupted, too little evidence, a fault that no program saw, coverage below the threshold"),
+		unknown("no verdict; the reason is printed: interrupted, too little evidence, a fault that had no effect on any program, or coverage below the threshold"),
 	}, "bloodhound explore", "bloodhound explore --mode harsh --timeout 10m", "bloodhound explore --compose docker-compose.yml --seeds 200"),
-	"test": manual("Prints each committed failure with its result, then one screen as explore does. "+inDocument, []program.Exit{
-		holds("all properties hold in all runs, and no committed failure fails"),
-		violated("a property is violated, or a committed failure still fails; with `--budget`, also if the violation came back only in other runs of its seed"),
+	"test": manual("Prints the result of each committed failure, then the same screen as explore. "+inDocument, []program.Exit{
+		holds("all properties hold in all runs, and no committed failure occurs again"),
+		violated("a property is violated, or a committed failure occurs again"),
 		notReproducible("a run is not reproducible, or a violation did not replay"),
-		unknown("unknown, for the reason printed; a stale committed failure is one"),
+		unknown("no verdict; the reason is printed, for example that a committed failure is stale"),
 	}, "bloodhound test --budget 10m --comment comment.md", "bloodhound test --seeds 100 --junit junit.xml"),
 	"sweep": manual("Prints each class of moments, each finding with the rule of its fault, and the verdict. "+inDocument, []program.Exit{
 		holds("the system recovers at every moment tried"),
@@ -83,14 +83,14 @@ var manuals = map[string]program.Manual{
 	"vm resume": manual("", nil, "bloodhound vm resume"),
 	"vm status": manual("", nil, "bloodhound vm status"),
 
-	"replay": manual(onScreen+" With `--at`, `--ps` and the like, prints only that.", []program.Exit{
-		holds("with `--at`, `--ps` and the like: this is the stored run; with `--all`: no failure shows"),
-		violated("the violation shows again, in the same run or in a changed one that repeats; with `--all`: a failure shows"),
-		notReproducible("the run does not repeat, or differs for no known reason; with `--all`: a run varies"),
-		unknown("the run has changed and no longer shows the violation (stale), or the same run is judged differently; " +
+	"replay": manual(onScreen+" With `--at`, `--ps` and similar flags, it prints only the requested state.", []program.Exit{
+		holds("with `--at` and similar flags: the run is the stored one; with `--all`: no failure occurs again"),
+		violated("the violation occurs again, in the stored run or in a changed but reproducible run; with `--all`: a failure occurs again"),
+		notReproducible("the run is not reproducible, or differs from the stored one for no known reason; with `--all`: this holds for at least one run"),
+		unknown("the run has changed and no longer fails (stale), or it is the same and the checks now give another verdict; " +
 			"with `--all`: a replay is inconclusive, or a file cannot be read"),
 	}, "bloodhound replay e4bbcad0e9dc", "bloodhound replay e4bbcad0e9dc --at violation --ps --logs", "bloodhound replay --all --code ../patched"),
-	"list": manual("Prints a table of failures, with their age and state, and of tests. "+inDocument, []program.Exit{
+	"list": manual("Prints a table of failures with age and state, and a table of tests. "+inDocument, []program.Exit{
 		holds("the list is printed, even if it is empty"),
 		wrong("the folder or a file in it cannot be read"),
 	}, "bloodhound list", "bloodhound list examples/quickstart --json"),
@@ -99,14 +99,14 @@ var manuals = map[string]program.Manual{
 		unknown("the run no longer shows the violation"),
 	}, "bloodhound report e4bbcad0e9dc --open", "bloodhound report e4bbcad0e9dc --html failure.html --markdown issue.md"),
 	"shrink": manual("Prints the smallest run and the command that replays it. "+inDocument, []program.Exit{
-		holds("nothing more can be left out (the run is 1-minimal)"),
-		notReproducible("the run does not repeat"),
-		unknown("the budget ended first, or the run no longer shows the failure"),
+		holds("the run is minimal: without any one of its decisions it does not fail"),
+		notReproducible("the run is not reproducible"),
+		unknown("a limit was reached first, or the run no longer fails"),
 	}, "bloodhound shrink e4bbcad0e9dc", "bloodhound shrink e4bbcad0e9dc --shrink-cpu 10m"),
 	"explain": manual("Prints the probability of failure over time, the moment of no return, and the decision made there. "+inDocument, []program.Exit{
-		holds("the moment is clear"),
-		notReproducible("the run does not repeat"),
-		unknown("the moment is not clear, or the budget ended first"),
+		holds("the moment of no return was found"),
+		notReproducible("the run is not reproducible"),
+		unknown("no moment of no return was found, or --runs or --time ran out"),
 	}, "bloodhound explain e4bbcad0e9dc", "bloodhound explain e4bbcad0e9dc examples/quickstart --time 30s"),
 	"bisect": manual("Prints the commit. "+inDocument, []program.Exit{
 		holds("one commit is the answer"),
@@ -114,14 +114,14 @@ var manuals = map[string]program.Manual{
 	}, "bloodhound bisect e4bbcad0e9dc --good v1.4.0", "bloodhound bisect e4bbcad0e9dc examples/quickstart --good HEAD~20"),
 	"debug": manual("", []program.Exit{
 		holds("the session ended"),
-		notReproducible("the run reached its end and was not the original one"),
+		notReproducible("the run was replayed to its end and differed from the stored one"),
 	}, "bloodhound debug e4bbcad0e9dc", "bloodhound debug e4bbcad0e9dc --at 'fault 1' --gdb-port 1234"),
 
 	"check": manual("Prints the verdict of each property. "+inDocument, []program.Exit{
 		holds("all properties hold"),
 		violated("a property is violated"),
 		wrong("the command or the configuration is wrong, or the file cannot be read"),
-		unknown("unknown, for the reason printed"),
+		unknown("no verdict; the reason is printed"),
 	}, "bloodhound check history.edn --model register", "bloodhound check e4bbcad0e9dc"),
 	"model check": manual("Prints what TLC prints: states, the counterexample, the verdict. "+inDocument, []program.Exit{
 		holds("no error"),
@@ -140,7 +140,7 @@ var manuals = map[string]program.Manual{
 	"model propose": manual("Prints the mapping, followed by comments about how far it carries.", []program.Exit{
 		holds("each action has a rule, and the mapped events are steps of the specification"),
 		violated("a mapped event is not a step of the specification"),
-		wrong("the specification, its configuration or the command is wrong, or there are no lines"),
+		wrong("the specification, its configuration or the command is wrong, or the log has no lines"),
 		unknown("an action has no rule, nothing was mapped, or the lines cannot be followed"),
 	}, "bloodhound model propose Raft.tla --world ."),
 
@@ -183,16 +183,16 @@ var manuals = map[string]program.Manual{
 		holds("the configuration is valid"), wrong("it has a mistake; the message shows the line"),
 	}, "bloodhound config", "bloodhound config --compose docker-compose.yml"),
 	"doctor": manual("Prints one line for each check, and what to do about those that fail. "+inDocument, []program.Exit{
-		holds("worlds can run here; with PROGRAM: every system call that it made is supported"),
+		holds("Bloodhound can run here; with PROGRAM: every system call that it made is supported"),
 		violated("PROGRAM crashed, or its exit code is not 0"),
 		failed("the engine cannot run worlds here"),
-		notReproducible("the run of PROGRAM does not repeat"),
+		notReproducible("the run of PROGRAM is not reproducible"),
 		unknown("a system call of PROGRAM was refused"),
 	}, "bloodhound doctor", "bloodhound doctor ./server --port 8080"),
 	"docs":        manual("", nil, "bloodhound docs", "bloodhound docs faults"),
 	"docs search": manual("", nil, "bloodhound docs search power loss"),
 	"import":      manual("Prints the imported records, the omitted ones, and the name of the written configuration.", nil, "bloodhound import incident.jsonl"),
-	"init": manual("Prints the new file's content, and what to check in it.", nil,
+	"init": manual("Prints the new file, and the parts that you should review.", nil,
 		"bloodhound init", "bloodhound init --from docker-compose.yml", "bloodhound init --template raft raft-test"),
 	"live":   {Examples: []string{"bloodhound live --once", "bloodhound live test ./internal/parser --run TestParse"}},
 	"schema": manual("", nil, "bloodhound schema"),

@@ -412,7 +412,7 @@ func (d *disk) overwrote(f *followed, c *record.DiskChange) {
 		f.appends += max(c.Calls, 1)
 		return
 	case !f.mixed && f.appends >= leastAppends:
-		d.system("%s writes to %s from byte %d on, at %s, over its own earlier writes, which reached byte %d", d.node, clip(c.Path), c.From,
+		d.system("%s wrote to %s from byte %d, at %s, over its own earlier data, which reached byte %d", d.node, clip(c.Path), c.From,
 			Seconds(c.TimeNs), f.end)
 	}
 	f.mixed = true

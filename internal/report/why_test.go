@@ -215,7 +215,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 126, Calls: 4}),
 				change(6*second, "write", record.DiskChange{From: 40, To: 60})}
-		}, "system         n1 writes to /log from byte 40 on, at 6.000000s, over its own earlier writes, which reached byte 126"},
+		}, "system         n1 wrote to /log from byte 40, at 6.000000s, over its own earlier data, which reached byte 126"},
 		{"pages that are written again", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			for i := range 6 {

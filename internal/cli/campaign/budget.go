@@ -32,7 +32,7 @@ const budgetRetries = 3
 // addBudget adds the flags of the verb test that are for builds.
 func addBudget(f *campaignFlags, c *cobra.Command) {
 	c.Flags().Var(program.Time(&f.budget), "budget", "bound the whole command by this `time`, divided among known failures, the search and shrinking")
-	c.Flags().Var(flags.File(&f.comment), "comment", "write a comment for the reviewer of a change, in Markdown, to this `file`")
+	c.Flags().Var(flags.File(&f.comment), "comment", "write a Markdown comment for a pull request to this `file`")
 }
 
 // baseVariables name, in builds of merge requests, the branch or commit that the change is for; a branch is one of the remote origin.

@@ -39,7 +39,7 @@ func exploreVerb(a *console.App) *cobra.Command {
 		Short: "Run with many seeds until a property is violated, then shrink that run",
 		Long: "Run the system again and again, each time with another seed, until a property is violated. Then " +
 			"shrink that run to the few faults and operations that matter.\n\n" +
-			"No seed comes from the clock: the same command does the same thing each time.",
+			"Seeds never come from the clock, so the same command always does the same.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return exploreProject(a, c, f, args, false) },
 	}

@@ -49,12 +49,12 @@ func addCampaign(f *campaignFlags, c *cobra.Command) {
 	c.Flags().Var(flags.Strategy(&f.strategy), "strategy",
 		"search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
 	c.Flags().Var(flags.Number(&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"),
-		"max-depth", fmt.Sprintf("bfs and dfs: the most choices to change in a run (default: exploration.max_depth, or %d)", search.DefaultDepth))
+		"max-depth", fmt.Sprintf("bfs and dfs: maximum number of choices to change in a run (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	f.AddMode(c, flags.UsualFaults)
 	c.Flags().Var(flags.File(&f.corpus), "corpus", "coverage-guided: begin with the corpus in this `folder` (default: exploration.corpus, or none)")
-	flags.AddSwitch(c, &f.fullLength, "full-length", "swarm: play all runs in full length (default: exploration.length)")
+	flags.AddSwitch(c, &f.fullLength, "full-length", "swarm: play every run to its full length (default: exploration.length)")
 	flags.AddSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation, and list each distinct failure")
-	c.Flags().Var(flags.File(&f.html), "html", "write the campaign as an HTML page to this `file`")
+	c.Flags().Var(flags.File(&f.html), "html", "write an HTML report of the search to this `file`")
 	c.Flags().Var(flags.File(&f.junit), "junit", "write the verdicts as JUnit XML to this `file`")
 	c.Flags().Var(flags.File(&f.sarif), "sarif", "write the failures as SARIF 2.1.0 to this `file`")
 	addCoverage(f, c)

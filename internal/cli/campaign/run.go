@@ -35,7 +35,7 @@ func runVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",
 		Short: "Run the system once and check its properties",
-		Long: "Run the system of a bloodhound.yaml once, with one seed, and check its properties. The same seed " +
+		Long: "Run the system that a bloodhound.yaml describes once, with one seed, and check its properties. The same seed " +
 			"gives the same run.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return runProject(a, c, f, args) },
@@ -47,7 +47,7 @@ func runVerb(a *console.App) *cobra.Command {
 	f.AddTracing(c)
 	stored.AddLogs(&f.Set, c)
 	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, under the control of bloodhound vm")
-	flags.AddSwitch(c, &f.Reached, "reached", "also print the features that the run reached, by which a search compares runs")
+	flags.AddSwitch(c, &f.Reached, "reached", "also print the behaviours that the run reached, by which a search compares runs")
 	c.Flags().Var(flags.Number(&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"),
 		"until", "stop after the event of this `number`, without a verdict")
 	return c

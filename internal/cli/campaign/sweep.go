@@ -43,7 +43,7 @@ func sweepVerb(a *console.App) *cobra.Command {
 	f, own := &flags.Set{}, &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
-		Short: "Crash a node at each kind of moment of one run, to see what does not recover",
+		Short: "Crash a node at many moments of one run, and find crashes it does not recover from",
 		Long: "Run the system once without faults. Then crash a node, or cut its power, at the moments of that run:" +
 			" after it created, synchronised, renamed, truncated or unlinked a file, started a program or " +
 			"answered a client; during a synchronisation; and once more while it recovers.\n\n" +

@@ -16,7 +16,7 @@ func testVerb(a *console.App) *cobra.Command {
 	actors := false
 	c := &cobra.Command{
 		Use:   "test [FOLDER or FILE]",
-		Short: "Replay committed failures, then explore, with plain output for CI",
+		Short: "For CI: replay the failures in failures/, then explore, with plain output",
 		Long: "Replay the failures in the folder failures/ beside the configuration, then search for new ones as " +
 			"`bloodhound explore` does. Progress is printed as plain lines, for CI.",
 		Args: func(c *cobra.Command, args []string) error {

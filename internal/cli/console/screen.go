@@ -29,7 +29,7 @@ type FullText struct {
 
 // AddVerbose asks for the full text.
 func AddVerbose(f *flags.Set, c *cobra.Command) {
-	c.Flags().BoolVarP(&f.Verbose, "verbose", "v", false, "print everything instead of one screen (the default where the variable CI is set)")
+	c.Flags().BoolVarP(&f.Verbose, "verbose", "v", false, "print everything instead of one screen (default if the environment variable CI is set)")
 }
 
 // wholeText reports whether the full text goes to standard output.

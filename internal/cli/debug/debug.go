@@ -39,12 +39,12 @@ func debugVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "debug ID [FOLDER or FILE] | debug FOLDER or FILE",
 		Short: "Debug a run forward and backward, with gdb or at a prompt",
-		Long: "Replay a failure, or run a seed of a project, and stop at the violation, or where the servers are up" +
+		Long: "Replay a failure and stop at the violation. Without an ID, run one seed of a project and stop when the servers are up" +
 			" and the workload begins.\n\n" +
 			"gdb connects with \"target remote 127.0.0.1:1234\" and moves forward and backward (reverse-continue," +
 			" reverse-step). Virtual time stands still while you look.\n\n" +
-			"The prompt moves to any point of the run and shows nodes, processes, sockets and logs. `help` lists " +
-			"its commands. In gdb, write `monitor COMMAND`.",
+			"At Bloodhound's own prompt you can go to any point of the run and look at nodes, processes, sockets and logs. `help` lists " +
+			"its commands. From gdb, type `monitor COMMAND`.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return fmt.Errorf("usage: bloodhound debug ID [FOLDER or FILE], or bloodhound debug [FOLDER or FILE] --seed N, not %s",

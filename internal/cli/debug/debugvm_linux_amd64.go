@@ -75,7 +75,7 @@ func debugVM(a *console.App, c *cobra.Command, s *project.Session, d *debugged, 
 	case err != nil:
 		return console.Failed(err)
 	}
-	a.Note("the virtual machine stands at %s of the run", cmp.Or(at, "begin"))
+	a.Note("the virtual machine is stopped at %s of the run", cmp.Or(at, "begin"))
 	listener, err := o.listener(address)
 	if err != nil {
 		return err

@@ -165,7 +165,7 @@ func views(spec *world.Spec) []debug.View {
 			}
 			return view.WriteNodes(out, list)
 		}),
-		show("ps", "", "processes and threads, and the calls they wait in", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
+		show("ps", "", "processes and threads, and the system calls that they wait in", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
 			list, err := view.Processes(w)
 			if err != nil {
 				return err

@@ -32,14 +32,13 @@ func explainVerb(a *console.App) *cobra.Command {
 	var url string
 	c := &cobra.Command{
 		Use:   "explain ID [FOLDER or FILE]",
-		Short: "Find the moment that made a failure likely",
-		Long: "Replay a failure many times, re-randomising everything after a different moment each time, and print" +
-			" how likely the failure was from each moment on, with 95 % confidence intervals. Where that " +
-			"probability jumps, the run made a decision that it did not recover from: the moment of no return. " +
-			"explain names this decision, and the nearest run without it, which holds.\n\n" +
-			"The explanation is kept in the failure's file, on its report page, and in the store that has the " +
-			"failure: the project's own store, or the one of --store, whose dashboard shows it. ID may also be a " +
-			"failure of that store.",
+		Short: "Find the moment at which a failure became likely",
+		Long: "Replay a failure many times. Each replay keeps the run up to some moment and makes the rest random " +
+			"again. Print how likely the failure is after each moment, with 95 % confidence intervals. The moment of " +
+			"no return is where this probability jumps. explain prints the decision made there, and the most similar " +
+			"run without it that does not fail.\n\n" +
+			"The explanation is saved in the failure's file and in the store that has the failure: the project's own " +
+			"or the one of --store. The report page and the dashboard show it. ID may also name a failure in that store.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return explainFailure(a, c, f, url, args) },
 	}

@@ -29,8 +29,8 @@ func listVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FOLDER]",
 		Short: "List the failures and the tests of a folder",
-		Long: "List the stored and the committed failures of a folder, the newest first, and its configurations, " +
-			"each of which is a test. Nothing runs.",
+		Long: "List a folder's failures, stored and committed, newest first, and its tests. Each configuration file is " +
+			"a test. Nothing runs.",
 		Args: flags.OneArgument,
 		RunE: func(_ *cobra.Command, args []string) error { return listFailures(a, f, append(args, ".")[0]) },
 	}

@@ -31,15 +31,15 @@ func replayVerb(a *console.App) *cobra.Command {
 		Use:   "replay ID [FOLDER or FILE]",
 		Short: "Replay a failure, or look at any moment of its run",
 		Long: "Replay a failure and compare the run with the stored one. ID is the id of a failure, a unique prefix" +
-			" of it, or the path of a failure file. If the run differs, replay lists what has changed. It hides " +
-			"and names the project's files that are newer than the failure, unless a file that the run read has " +
-			"changed.\n\n" +
-			"With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core, the run stops once and " +
-			"shows what is there. --logs then prints the lines written before that point. Looking does not change" +
-			" the run, which continues to its end.\n\n" +
-			"With --all, replay every stored failure with the current programs, or with those in the folder of " +
-			"--code, such as a checkout with a patch. If the run of a failure has changed and shows no violation," +
-			" 20 runs near it are tried.",
+			" of it, or the path of a failure file. If the run differs, replay lists what has changed. It lists " +
+			"the project's files that are newer than the failure and hides them from the run, unless a file that " +
+			"the run read has changed.\n\n" +
+			"With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core, the run pauses once and " +
+			"prints the requested state. --logs then prints the lines written before that point. The run then " +
+			"continues to its end; inspecting it does not change it.\n\n" +
+			"With --all, replay every stored failure with the current programs. --code FOLDER uses the programs " +
+			"in that folder instead, for example a patched checkout. If a failure no longer occurs because its run " +
+			"has changed, 20 similar runs are tried.",
 		Args: func(c *cobra.Command, args []string) error {
 			if all {
 				return flags.OneArgument(c, args)
@@ -57,7 +57,7 @@ func replayVerb(a *console.App) *cobra.Command {
 		},
 	}
 	flags.AddSwitch(c, &all, "all", "replay all failures of the project, stored and committed, with the current programs")
-	c.Flags().Var(flags.File(&code), "code", "--all: use the programs of the project in this `folder`, such as a checkout with a patch")
+	c.Flags().Var(flags.File(&code), "code", "with --all: take the programs from this `folder`, such as a patched checkout")
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(f, c)
 	f.AddTracing(c)

@@ -25,10 +25,10 @@ func shrinkVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shrink ID [FOLDER or FILE]",
 		Short: "Shrink a failure further",
-		Long: "Shrink the run of a failure as long as it violates the property in the same way: fewer faults, fewer" +
-			" operations and nodes, less time. The failure's file keeps the original and the smallest run; replay" +
+		Long: "Make a failure's run smaller (fewer faults, operations and nodes, less time) as long as it still violates" +
+			" the property in the same way. The failure's file keeps the original and the smallest run; replay" +
 			" and report use the smallest.\n\n" +
-			"If the budget ends first, the next shrink continues.",
+			"If a limit is reached first, the next shrink continues from there.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return shrinkStored(a, c, f, args) },
 	}

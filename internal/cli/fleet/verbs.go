@@ -15,7 +15,7 @@ func Verbs(a *console.App) []*cobra.Command {
 func dbVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
-		Short: "Merge, export, clean, check and compare the databases of workers",
+		Short: "Merge, export, clean, check and compare stores",
 		Long: `A database has the results of workers. It is ` + open.Kinds + `.
 BLOODHOUND_STORE_TOKEN has the token of a dashboard, or BLOODHOUND_STORE_TOKEN_FILE names a file with it.`,
 		Args: cobra.NoArgs,

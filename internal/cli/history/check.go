@@ -66,7 +66,7 @@ func checkVerb(a *console.App) *cobra.Command {
 	j := &judging{}
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
-		Short: "Judge a recorded history or a stored failure, without running anything",
+		Short: "Check recorded operations (a history) or a stored failure, without running anything",
 		Long: "Judge a history that another program recorded. FILE has JSON lines (`bloodhound docs workloads`), a " +
 			"Jepsen history in EDN or JSON, a history of Porcupine's tests, or transactions in sessions of DBCop," +
 			" PolySI, Plume, AWDIT, Cobra or Viper (`bloodhound docs checks`). - is standard input.\n\n" +

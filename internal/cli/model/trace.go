@@ -63,8 +63,8 @@ func modelTraceVerb(a *console.App) *cobra.Command {
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; repeat for several")
 	f.Var(nameFlag{&m.position}, "position",
 		"`name` of the variable or operator for the log's next item; level is the number of the state (default: the index of the log)")
-	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property "+
-		"says, or that the position is past the end of the log)")
+	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: the operator of a property, "+
+		"or a position past the end of the log)")
 	m.memory.add(f, "stop when this much memory is in use, a `size` such as 2GiB (default: three quarters of the available memory)")
 	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
 	return c
@@ -208,7 +208,7 @@ func traced(v *tla.Validation) (string, int) {
 	case !v.Accepted && v.Line > 0:
 		return fmt.Sprintf("REFUSED: no behavior gets past line %d of %s, item %d of %d", v.Line, v.Log, v.Item, v.Items), check.ExitViolated
 	case !v.Accepted && v.Position != "":
-		return fmt.Sprintf("REFUSED: a behavior is past the last item of %s, and %s is true in none", v.Log, v.End), check.ExitViolated
+		return fmt.Sprintf("REFUSED: some behavior consumes all of %s, but %s is true in none of them", v.Log, v.End), check.ExitViolated
 	case !v.Accepted:
 		return fmt.Sprintf("REFUSED: no behavior goes through %s; name the position by --position to learn the line", v.Log), check.ExitViolated
 	case len(v.Unchecked) > 0:

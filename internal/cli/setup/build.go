@@ -18,7 +18,7 @@ func buildVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "build [FOLDER or FILE]...",
-		Short: "Build the programs of projects",
+		Short: "Build the programs that a bloodhound.yaml names, without running them",
 		Long: "Run the `build:` commands of one or more projects. Other commands do this before their first run. " +
 			"The Dockerfile of an image runs build and sets BLOODHOUND_BUILT to the project's folder; other " +
 			"commands then build nothing there.",

@@ -21,8 +21,8 @@ func docsVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [TOPIC]",
 		Short: "Read the documentation of this version, offline",
-		Long: "Print a page of the documentation as Markdown. TOPIC is the name of a page, such as faults or config/faults, or its " +
-			"beginning. The name of a command prints the command's page. Without a topic, list the pages.",
+		Long: "Print a page of the documentation as Markdown. TOPIC is the name of a page, such as faults or config/faults, or " +
+			"its first letters. The name of a command prints the command's page. Without a topic, list the pages.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -33,7 +33,7 @@ func docsVerb(a *console.App) *cobra.Command {
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "search WORD...",
-		Short: "Find the sections of the documentation that have these words",
+		Short: "Find the sections of the documentation that contain some words",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("docs search needs words to search for: bloodhound docs search WORD...")

@@ -49,13 +49,13 @@ func doctorVerb(a *console.App) *cobra.Command {
 	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
-		Short: "Check this machine, or try one program in a world",
-		Long: "Without PROGRAM, check what this machine offers to an engine, run a small world twice, and list the " +
-			"other engines with what they lack here. --selftest also injects each kind of fault, to see that a " +
-			"program observes it and that the ledger counts it.\n\n" +
+		Short: "Check this machine, or try one program in the simulation",
+		Long: "Without PROGRAM, check that this machine has what an engine needs, run a small world twice and compare " +
+			"the runs, and list what other engines would need. --selftest also injects each kind of fault, and " +
+			"checks that a program notices it and that it is counted.\n\n" +
 			"With PROGRAM, run it alone in a world without faults and name the system calls that it needs and " +
-			"that Bloodhound does not support. A name is looked up in the PATH of a node, which is not yours. A " +
-			"path starts at the current folder.",
+			"that Bloodhound does not support. A name without a slash is looked up in a node's PATH, which " +
+			"differs from yours. A relative path starts at the current folder.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && selfTest {

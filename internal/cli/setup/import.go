@@ -44,7 +44,7 @@ func importVerb(a *console.App) *cobra.Command {
 	i := &importing{}
 	c := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Make a test from the records of an incident",
+		Short: "Make a test from logs or histories of an incident",
 		Long: "Read the records of an incident: JSON lines of operations and faults, a Jepsen history (EDN), " +
 			"OpenTelemetry traces (OTLP as JSON), Kubernetes events (`kubectl get events -o json`), access logs. " +
 			"Several files of one incident are merged by their times.\n\n" +

@@ -31,7 +31,7 @@ func initVerb(a *console.App) *cobra.Command {
 	template, from := "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",
-		Short: "Write a bloodhound.yaml for the programs of a folder",
+		Short: "Write a bloodhound.yaml for the programs in a folder",
 		Long: "Read the files of a folder and write a bloodhound.yaml for the programs it finds: Go, Rust, Node, " +
 			"Java, Python, C, Dockerfiles, Compose files and Kubernetes manifests. init executes nothing and " +
 			"never overwrites a file.",

@@ -23,10 +23,10 @@ var ErrLogsInDocument = errors.New("--logs and --json exclude each other; leave 
 // AddShrinking adds the bounds of shrinking.
 func AddShrinking(f *flags.Set, c *cobra.Command) {
 	c.Flags().Var(flags.Number(&f.ShrinkRuns, 1, math.MaxInt32, "give the number of runs for shrinking, 1 or more"),
-		"shrink-runs", fmt.Sprintf("most runs to shrink one failure (default: %d)", DefaultShrinkRuns))
+		"shrink-runs", fmt.Sprintf("maximum number of runs for shrinking one failure (default: %d)", DefaultShrinkRuns))
 	c.Flags().Var(program.Time(&f.ShrinkCPU), "shrink-cpu",
-		fmt.Sprintf("most CPU time to shrink all failures (default: %s)", defaultShrinkCPU))
-	c.Flags().Var(program.Time(&f.ShrinkTime), "shrink-time", "most real time to shrink all failures (default: no limit)")
+		fmt.Sprintf("maximum CPU time for shrinking, all failures together (default: %s)", defaultShrinkCPU))
+	c.Flags().Var(program.Time(&f.ShrinkTime), "shrink-time", "maximum real time for shrinking, all failures together (default: no limit)")
 }
 
 // AddOriginal adds --original.
@@ -36,7 +36,7 @@ func AddOriginal(f *flags.Set, c *cobra.Command) {
 
 // AddUpdate adds --update.
 func AddUpdate(f *flags.Set, c *cobra.Command) {
-	flags.AddSwitch(c, &f.Update, "update", "if the run has changed and still fails, store it in the failure's own file")
+	flags.AddSwitch(c, &f.Update, "update", "if the run has changed but still fails, update the failure's file")
 }
 
 // ChosenRun is the run of a failure that the flags ask for: the smallest one, or the one that was found.

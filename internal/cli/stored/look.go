@@ -35,7 +35,7 @@ type LookFlags struct {
 func (l *LookFlags) Add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&l.at, "at", "", "stop the run at this `point`: "+view.PlaceForms+" (default: violation)")
-	flags.AddSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and the calls they wait in")
+	flags.AddSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and the system calls that they wait in")
 	flags.AddSwitch(c, &l.sockets, "sockets", "print the sockets of all nodes")
 	flags.AddSwitch(c, &l.files, "files", "print the files that programs created, changed or removed")
 	f.StringVar(&l.fds, "fds", "", "print the open descriptors of the process `NODE/PID`")
@@ -44,7 +44,7 @@ func (l *LookFlags) Add(c *cobra.Command) {
 	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of all files that the programs of NODE created or changed")
 	f.StringVar(&l.core, "core", "", "write a core file of the process `NODE/PID`")
 	f.VarP(flags.File(&l.output), "output", "o", "write the result of --cat, --tar or --core to this `file`")
-	f.Var(flags.File(&l.Pcap), "pcap", "write the packets before --at, or of the whole run, to this `file`, for Wireshark")
+	f.Var(flags.File(&l.Pcap), "pcap", "write a Wireshark capture of the packets up to --at, or of the whole run, to this `file`, for Wireshark")
 	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
 }
 

@@ -279,7 +279,7 @@ func (w *World) next() (kind int, request []byte, err error) {
 func (w *World) turn(request []byte) ([]wire.Result, error) {
 	var r wire.Request
 	if err := json.Unmarshal(request, &r); err != nil {
-		return nil, fmt.Errorf("the virtual machine asks what cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the virtual machine's request: %w", err)
 	}
 	w.NowNs = max(w.NowNs, r.NowNs)
 	w.listen()
