@@ -143,3 +143,11 @@ def outside_code(line, link):
 def replace_links(parts, link):
     """Replaces link targets; a link's text may have code, so targets are looked for in the text between code spans."""
     return "".join(p if p.startswith("`") else LINK.sub(lambda m: m[1] + link(m[2]) + m[3], p) for p in parts)
+
+
+# Long names break, so that pages fit a narrow screen.
+STYLE = "<style>.md-typeset h1, .md-typeset h2, .md-typeset p { overflow-wrap: anywhere }</style>"
+
+
+def on_post_page(output, page, config):
+    return output.replace("</head>", STYLE + "</head>", 1)

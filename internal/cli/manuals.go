@@ -59,7 +59,8 @@ var manuals = map[string]program.Manual{
 		holds("all properties hold in all runs"),
 		violated("a property is violated, and a second run of the seed was the same"),
 		notReproducible("a run is not reproducible, or a violation did not replay"),
-		unknown("no verdict; the reason is printed: interrupted, too little evidence, a fault that had no effect on any program, or coverage below the threshold"),
+		unknown("no verdict; the reason is printed: interrupted, too little evidence, a fault that had no effect on any program, " +
+			"or coverage below the threshold"),
 	}, "bloodhound explore", "bloodhound explore --mode harsh --timeout 10m", "bloodhound explore --compose docker-compose.yml --seeds 200"),
 	"test": manual("Prints the result of each committed failure, then the same screen as explore. "+inDocument, []program.Exit{
 		holds("all properties hold in all runs, and no committed failure occurs again"),
