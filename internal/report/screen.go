@@ -173,7 +173,7 @@ func (s *Screen) coverage() (lines []string) {
 	if len(s.Missing) > 0 {
 		remedy := ""
 		if s.Remedy != "" {
-			remedy = " (" + s.Remedy + ")"
+			remedy = " (try " + s.Remedy + ")"
 		}
 		lines = append(lines, "Not tested  "+listed(s.Missing, ScreenColumns-12-width(remedy))+remedy)
 	}
@@ -292,7 +292,7 @@ func storyLines(s *StoryOf) (lines []string) {
 	}
 	for i, u := range unusualLines(s) {
 		if i < screenUnusual {
-			add(storyLine{u.TimeNs, u.Event, fmt.Sprintf("%s: %s", u.Node, clip(u.Text))})
+			add(storyLine{u.TimeNs, u.Event, fmt.Sprintf("%s logs: %s", u.Node, clip(u.Text))})
 		}
 	}
 	for _, text := range crashLines(s) {
@@ -774,7 +774,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, statu
 	} else {
 		c = judged(status, 1)
 		c.Next = []Hint{{"bloodhound explore" + arguments, "many runs, until one breaks a property"},
-			{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed+1), "another tape"},
+			{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed+1), "another seed"},
 			{fmt.Sprintf("bloodhound run%s --seed %d --logs", arguments, seed), "this run, with the programs' output"}}
 		var totals []explore.PropertyTotal
 		for _, v := range r.Verdicts {

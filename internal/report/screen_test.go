@@ -94,7 +94,7 @@ func TestScreenSaysWhatWasNotTested(t *testing.T) {
 	totals.Faults.Entries = []fault.Entry{{Kind: fault.Partition, Planned: 4, Delivered: 4, Observed: 4}, {Kind: fault.Crash, Planned: 2}}
 	text := whole(t, CampaignScreen(spec(), totals, explore.Status{}, nil, ""))
 	for _, want := range []string{"HOLDS  1 property over 3 runs\n", "\nTested      partition 4\n",
-		"\nNot tested  crashes, power loss, full disk, ", "(--mode harsh)\n"} {
+		"\nNot tested  crashes, power loss, full disk, ", "(try --mode harsh)\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
