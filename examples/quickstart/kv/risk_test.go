@@ -87,7 +87,7 @@ func TestRiskCoversAPlantedBug(t *testing.T) {
 			}
 			span.Runs = runs
 			v := records.NewView()
-			v.Take(span.Entry("t", "c", "e", "w"))
+			v.AddEntry(span.Entry("t", "c", "e", "w"))
 			if r := v.Test("t").Risk("c", class); k.After > 0 && (r == nil || (r.Bound <= p) != (k.After >= records.RunsFor(p, k.News))) {
 				t.Errorf("p %g: the records say %+v of %+v", p, r, *k)
 			}
