@@ -36,7 +36,7 @@ func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, c
 const look = `<script>
 (function () {
   var seen = {};
-  ["#sentence", "#story", "#promise", "#replay", "#explain", "#debug", "#trace", "header [data-copy=issue-text]", "#overview", "#overview .op.conflict",
+  ["#sentence", "#story", "#promise", "#replay", "#explain", "#debug", "header [data-copy=issue-text]", "#overview", "#overview .op.conflict",
    "#overview .message", "#overview .chance", "#overview .no-return-label", "#cause p", "#close", "#close .arrow", "#close .note", "#moments tr.decisive",
    "#moments td button", "#evidence pre", "#operations tr.conflict", "#log .x", "#ledger table", "#untested summary", "#details summary"].forEach(function (s) {
     var e = document.querySelector(s), r = e ? e.getBoundingClientRect() : {};

@@ -253,17 +253,25 @@ func Page(w io.Writer, p PageOf) error {
 
 // commands lists the next things to do with a failure.
 func (p *PageOf) commands() []commandView {
+	replay := commandView{"replay", p.Replay, "see it again"}
 	run, ok := strings.CutPrefix(p.Replay, replayCommand)
-	if !ok {
-		return []commandView{{"replay", p.Replay, ""}}
+	switch {
+	case !ok:
+		return []commandView{replay}
+	case p.Outcome.Repeat.Once: // no run of the engine repeats
+		return []commandView{{"replay", p.Replay, "run its tape on the native engine"}}
 	}
-	if p.Outcome.Repeat.Once { // no run of the engine repeats
-		return []commandView{{"replay", p.Replay, "runs its tape on the native engine"}}
+	return []commandView{replay,
+		{"explain", "bloodhound explain " + run, "find the cause"},
+		{"debug", "bloodhound debug " + run, "stop there in gdb"}}
+}
+
+// Trace is the command that writes the run as a trace for Perfetto; empty if no run repeats.
+func (v *pageView) Trace() string {
+	if !strings.HasPrefix(v.Replay, replayCommand) || v.Outcome.Repeat.Once {
+		return ""
 	}
-	return []commandView{{"replay", p.Replay, "repeat the run"},
-		{"explain", "bloodhound explain " + run, "find the moment that decided it"},
-		{"debug", "bloodhound debug " + run, "step backwards"},
-		{"trace", p.Replay + " --trace " + shellWord(p.ID+".json") + " --trace-format chrome", ""}}
+	return v.Replay + " --trace " + shellWord(v.ID+".json") + " --trace-format chrome"
 }
 
 // moments are the moments of a failure, with the moment of no return.

@@ -115,6 +115,8 @@ func TestPage(t *testing.T) {
 		"bloodhound explain 4daa56b854d2</code>", "bloodhound replay 4daa56b854d2 --trace 4daa56b854d2.json --trace-format chrome",
 		`class="no-return"`, "Moment of no return: ", "0 of 10 runs fail", "2 kinds not injected in this run",
 		"fsync(7) = -1 EIO (Input/output error) (INJECTED: fsync_fail)",
+		`<span class="soft">see it again</span><code id="replay">`, `<span class="soft">find the cause</span><code id="explain">`,
+		`<span class="soft">stop there in gdb</span><code id="debug">`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
@@ -124,9 +126,12 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d rows and %d bars in conflict", rows, conflict)
 	}
 	// Nothing but the page itself is asked for.
-	alone := strings.Replace(text, `<a class="button" href="https://ui.perfetto.dev" rel="noreferrer">`, "", 1) // which a reader may follow
+	alone := strings.Replace(text, `<a href="https://ui.perfetto.dev" rel="noreferrer">`, "", 1) // which a reader may follow
 	if m := regexp.MustCompile(`(?i)(src|href|action|data)\s*=\s*"?(https?:|//|file:)|url\([^#]|@import`).FindString(alone); m != "" {
 		t.Errorf("the page asks for another resource: %s", m)
+	}
+	if strings.Index(text, `id="trace"`) < strings.Index(text, `id="details"`) {
+		t.Error("the command for a trace is not among the details")
 	}
 	if !bytes.Equal([]byte(text), []byte(htmlOf(t, p))) {
 		t.Error("two pages of one failure differ")
