@@ -108,7 +108,7 @@ func (s *story) Shrunk() string {
 	if s.file.Smallest == nil {
 		return ""
 	}
-	return report.ShrunkHead(&s.file.Smallest.Shrunk)
+	return report.ShrunkPlain(&s.file.Smallest.Shrunk)
 }
 
 // Sizes are those before and after shrinking.

@@ -83,7 +83,7 @@ var functions = template.FuncMap{
 	"odds":     odds,
 	"interval": interval,
 
-	"shrunkHead":  ShrunkHead,
+	"shrunkPlain": ShrunkPlain,
 	"shrunkSizes": ShrunkSizes,
 	"shrunkShort": shrunkShort,
 }
@@ -264,6 +264,15 @@ func (p *PageOf) commands() []commandView {
 	return []commandView{replay,
 		{"explain", "bloodhound explain " + run, "find the cause"},
 		{"debug", "bloodhound debug " + run, "stop there in gdb"}}
+}
+
+// ToExplain lists the commands that add an explanation to the page.
+func (v *pageView) ToExplain() []commandView {
+	run, ok := strings.CutPrefix(v.Replay, replayCommand)
+	if !ok || v.Outcome.Repeat.Once {
+		return nil
+	}
+	return []commandView{{"explain-first", "bloodhound explain " + run, ""}, {"report-then", "bloodhound report " + run, ""}}
 }
 
 // Trace is the command that writes the run as a trace for Perfetto; empty if no run repeats.

@@ -117,6 +117,7 @@ func TestPage(t *testing.T) {
 		"fsync(7) = -1 EIO (Input/output error) (INJECTED: fsync_fail)",
 		`<span class="soft">see it again</span><code id="replay">`, `<span class="soft">find the cause</span><code id="explain">`,
 		`<span class="soft">stop there in gdb</span><code id="debug">`,
+		">chance of failure</text>", "Random from here on, 0 of 10 runs fail", "With this moment kept, 10 of 10 runs fail",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
@@ -138,10 +139,17 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A page without an explanation says which command adds one.
+// A page without an explanation has the commands that add one.
 func TestPageWithoutExplanation(t *testing.T) {
-	if text := htmlOf(t, violatedPage(t)); !strings.Contains(text, "run <code>bloodhound explain 4daa56b854d2</code> and write this page again") {
-		t.Error("the page does not name the command")
+	text := htmlOf(t, violatedPage(t))
+	for _, want := range []string{`<code id="explain-first">bloodhound explain 4daa56b854d2</code><button data-copy="explain-first">`,
+		`<code id="report-then">bloodhound report 4daa56b854d2</code><button data-copy="report-then">`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if strings.Contains(htmlOf(t, explainedPage(t)), "explain-first") {
+		t.Error("a page with an explanation has the commands for one")
 	}
 }
 

@@ -235,7 +235,12 @@ func (d *plane) cause(e *Explanation, bottom float64) {
 		d.Add(`<line class="grid" x1="%.0f" y1="%.1f" x2="%.0f" y2="%.1f"/>`, d.gutter, at, d.right, at)
 		d.Text(d.gutter-8, at+4, "tick", "end", fmt.Sprintf("%d %%", 100*share))
 	}
-	d.label((top+base)/2+4, "label", "P(failure)")
+	if middle := (top+base)/2 + 4; d.suffix == "" {
+		d.label(middle, "label", "chance of failure")
+	} else {
+		d.label(middle-6, "label", "chance of")
+		d.label(middle+7, "label", "failure")
+	}
 	d.Add(`<g clip-path="url(#window%s)" class="strip">`, d.suffix)
 	at := func(ns int64) float64 { // not clamped, as lines lead out of the window
 		return d.gutter + float64(ns-d.f.fromNs)/float64(max(d.f.toNs-d.f.fromNs, 1))*(d.right-d.gutter)
