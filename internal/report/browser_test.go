@@ -38,7 +38,7 @@ const look = `<script>
   var seen = {};
   ["#sentence", "#story", "#promise", "#replay", "#explain", "#debug", "header [data-copy=issue-text]", "#overview", "#overview .op.conflict",
    "#overview .message", "#overview .chance", "#overview .no-return-label", "#cause p", "#close", "#close .arrow", "#close .note", "#moments tr.decisive",
-   "#moments td button", "#evidence pre", "#operations tr.conflict", "#log .x", "#ledger table", "#untested summary", "#details summary"].forEach(function (s) {
+   "#moments td button", "#evidence pre", "#operations tr.conflict", "#log > div:not([data-far]) .x", "#ledger table", "#untested summary", "#details summary"].forEach(function (s) {
     var e = document.querySelector(s), r = e ? e.getBoundingClientRect() : {};
     seen[s] = { X: Math.round(r.x || 0), Y: Math.round(r.y || 0), W: Math.ceil(r.width || 0), H: Math.ceil(r.height || 0) };
   });

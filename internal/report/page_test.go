@@ -139,6 +139,30 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The legend lists what the timeline has, and nothing else.
+func TestLegend(t *testing.T) {
+	entries := regexp.MustCompile(`<i class="(k-[a-z]+)"></i>`)
+	unread := violatedPage(t)
+	unread.Diagram.Messages = append(unread.Diagram.Messages, Message{From: "n1", To: "n2", Via: "tcp", SentNs: unread.Verdict.TimeNs})
+	for name, c := range map[string]struct {
+		page PageOf
+		want string
+	}{
+		"explained": {explainedPage(t), "k-chance k-conflict k-op k-fault k-violation"},
+		"unread":    {unread, "k-conflict k-op k-fault k-unread k-violation"},
+		"a crash":   {crashPage(), "k-violation"},
+		"skew":      {skewPage(), "k-conflict k-op k-violation"},
+	} {
+		var got []string
+		for _, m := range entries.FindAllStringSubmatch(htmlOf(t, c.page), -1) {
+			got = append(got, m[1])
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // A page without an explanation has the commands that add one.
 func TestPageWithoutExplanation(t *testing.T) {
 	text := htmlOf(t, violatedPage(t))
