@@ -54,8 +54,10 @@ func buildCompare(a *ask) (any, error) {
 		}
 	}
 	p.A.Alone, p.B.Alone = len(ofA)-p.Both, len(ofB)-p.Both
+	canary := t.Definition() != nil && t.Definition().Canary
 	for _, f := range t.Failures {
 		row := compareRow{failureRow: failureOf(v, t, f, codes[0]), Change: f.Changed(idA, idB)}
+		row.Canary = canary
 		for place, c := range f.Matrix() {
 			if place.Code == idA {
 				row.A = records.MoreSaid(row.A, c.Result)

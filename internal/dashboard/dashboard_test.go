@@ -85,6 +85,7 @@ func TestPages(t *testing.T) {
 			`class="state holds"`, "c0ffee12ab", "2 workers at work", "<small>in the latest build only</small>", "the most recent build with results",
 			`<svg class="spark"`, `data-label="first run" title="2026-03-11 12:00:10 UTC">2 d ago`, "not enough runs yet", "under 1 in ",
 			`data-label="first seen" title="2026-03-13 16:00:00 UTC">20 h ago`, `data-label="last seen" title="2026-03-14 08:00:00 UTC">4 h ago`,
+			` UTC">seen `, `<span class="finding expected"`,
 			`>bloodhound replay ` + lostName + `.json</code>`, `<span class="mono">` + string(lostID) + `</span> · shrunk to 1 choice`,
 			`<details><summary>Advanced</summary> <a href="corpus">Corpus</a> <a href="database">Database</a> </details>`},
 		"one finding": {"n2 ended with SIGSEGV", "all failures"},

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"maps"
+	"net/url"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
@@ -44,6 +45,16 @@ func TestFindings(t *testing.T) {
 	}
 	if want := map[records.Finding]int{"new": 1, "ongoing": 1, "rare": 2, "unclear": 1, "resolved": 1}; !maps.Equal(tallies, want) {
 		t.Errorf("without the canary: %v", tallies)
+	}
+	if last := &o.Failures[len(o.Failures)-1]; last.Word() != expected || o.Failures[0].Word() != string(o.Failures[0].Finding) {
+		t.Errorf("the canary's failure is %s, the first one %s", last.Word(), o.Failures[0].Word())
+	}
+	data, err = buildOverview(&ask{view: v, now: dashboardtest.Now, query: url.Values{"finding": {"rare"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rare := data.(*Overview); len(rare.Failures) != tallies["rare"] {
+		t.Errorf("%d failures are listed as rare, and %d counted", len(rare.Failures), tallies["rare"])
 	}
 	for _, row := range o.Tests {
 		if behind := row.Behind != nil && row.Behind.Name == "c0ffee12ab" &&

@@ -121,6 +121,7 @@ var meanings = map[string]string{
 	string(records.RareFinding):     "once in " + grouped(records.RareRuns) + " runs or more",
 	string(records.UnclearFinding):  "later builds: no clear answer",
 	string(records.ResolvedFinding): "clean replay on a later build",
+	expected:                        "a canary must fail",
 
 	unusable: "fails without any fault",
 	violated: "has open failures",

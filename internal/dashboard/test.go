@@ -207,7 +207,7 @@ func riskOf(r records.Risk, varying uint64) riskRow {
 	row := riskRow{Class: r.Class, Runs: r.Runs, News: r.News, After: r.After, Not: r.Not}
 	switch {
 	case r.Not != "" && varying > 0:
-		row.Lack = "unknown"
+		row.Lack = "unknown: runs did not repeat"
 		row.Says = fmt.Sprintf("Unknown: %s of %s holdout runs did not repeat, so they give no bound.",
 			grouped(varying), grouped(r.Runs))
 		return row
