@@ -96,6 +96,7 @@ var functions = template.FuncMap{
 	"count":       plural.Count[int],
 	"seconds":     report.Seconds,
 	"explanation": report.ExplanationPlot,
+	"cause":       report.ExplanationText,
 	"n":           func(n any) string { return grouped(toUint(n)) },
 	"ms":          duration,
 	"bytes":       sized,

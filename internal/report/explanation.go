@@ -180,3 +180,10 @@ func ExplanationPlot(e *Explanation) template.HTML {
 	p.Add(`<path class="curve c0" d="%s"/>`, path)
 	return p.End()
 }
+
+// ExplanationText is the paragraph about an explanation with the figures behind it, as on the page of a failure.
+func ExplanationText(e *Explanation) (template.HTML, error) {
+	var b strings.Builder
+	err := pageTemplate().ExecuteTemplate(&b, "cause", e)
+	return template.HTML(b.String()), err
+}
