@@ -89,7 +89,7 @@ func TestPages(t *testing.T) {
 			`>bloodhound replay ` + lostName + `.json</code>`, `<span class="mono">` + string(lostID) + `</span> · shrunk to 1 choice`,
 			`<details><summary>Advanced</summary> <a href="corpus">Corpus</a> <a href="database">Database</a> </details>`},
 		"one finding": {"n2 ended with SIGSEGV", "all failures"},
-		"test": {"95 % sure: fewer than 1 in", "They say nothing about faults, workloads", `<path class="curve c0"`,
+		"test": {"3 open; 1 resolved, 1 unclear. To replay", "95 % sure: fewer than 1 in", "They say nothing about faults, workloads", `<path class="curve c0"`,
 			`<path class="curve old"`, "linearizable", "liveness", "holdout", "native, linux 6.1, example, v1.0.0", `class="dot`,
 			`<td class="wide">disk-full <span class="finding rare">never observed</span></td><td class="n" data-label="planned">80</td>`,
 			`<td class="wide">partition</td><td class="n" data-label="planned">18,000</td><td class="n" data-label="delivered">17,800</td>` +

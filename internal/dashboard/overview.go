@@ -175,7 +175,7 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 		x := failureOf(v, t, f, newest)
 		x.Canary = row.Canary
 		failures = append(failures, x)
-		if x.State != records.Ignored && x.Finding != records.ResolvedFinding && x.Finding != records.UnclearFinding {
+		if x.open() {
 			row.Open++
 			faultless = faultless || f.FaultlessOn(newest)
 		}
@@ -239,6 +239,11 @@ func failureOf(v *records.View, t *records.TestView, f *records.FailureView, new
 		}
 	}
 	return x
+}
+
+// open reports whether the failure counts as one of the open failures of its test.
+func (f *failureRow) open() bool {
+	return f.State != records.Ignored && f.Finding != records.ResolvedFinding && f.Finding != records.UnclearFinding
 }
 
 // replayCommand is the command that replays a run of a failure from the file of this name.

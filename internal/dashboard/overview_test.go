@@ -64,6 +64,27 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A comparison of builds says where a failure was not tried.
+func TestChangeInWords(t *testing.T) {
+	for want, row := range map[string]compareRow{
+		"in both":                                {Change: records.UnchangedChange, A: records.Reproduced, B: records.Reproduced},
+		"in B, not tried in A":                   {Change: records.NewChange, B: records.Reproduced},
+		"new in B":                               {Change: records.NewChange, A: records.Clean, B: records.Reproduced},
+		"in B, unclear in A":                     {Change: records.NewChange, A: records.Diverged, B: records.Reproduced},
+		"clean in B":                             {Change: records.FixedChange, A: records.Reproduced, B: records.Clean},
+		"not tried in B":                         {Change: records.UnclearChange, A: records.Reproduced},
+		"clean in B, but in another environment": {Change: records.UnclearChange, A: records.Reproduced, B: records.Clean},
+		"unclear in B":                           {Change: records.UnclearChange, A: records.Reproduced, B: records.Varies},
+	} {
+		if got := row.Says(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := (&compareRow{B: records.Clean}).Says(); got != "clean in B" {
+		t.Errorf("a failure that was tried in B alone is %s", got)
+	}
+}
+
 // The newest code that follows another, on its line of development.
 func TestLastBehind(t *testing.T) {
 	v := records.NewView()
