@@ -39,17 +39,24 @@ func escaped(text string, runes int) string { return html.EscapeString(printable
 // Sizes of a chart.
 const (
 	width  = 520
-	height = 200
+	height = 216
 	left   = 52
 	right  = 14
 	top    = 12
-	bottom = 28
+	bottom = 44
 )
 
 // Axis is the range of one axis with its ticks. On a logarithmic axis all are logarithms.
 type Axis struct {
+	Name     string // below a horizontal axis; may be empty
 	From, To float64
 	Ticks    []Tick
+}
+
+// Named is the axis with a name.
+func (a Axis) Named(name string) Axis {
+	a.Name = name
+	return a
 }
 
 // Tick is a place on an axis with its text.
@@ -73,8 +80,15 @@ func New(label string, across, up Axis) *Chart {
 		c.Add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, left, c.Y(t.At), width-right, c.Y(t.At))
 		c.Text(left-6, c.Y(t.At)+4, "tick", "end", t.Text)
 	}
-	for _, t := range across.Ticks {
-		c.Text(c.X(t.At), height-10, "tick", "middle", t.Text)
+	for i, t := range across.Ticks {
+		class := "tick"
+		if i%2 == 1 {
+			class = "tick spare" // a narrow screen has no room for it
+		}
+		c.Text(c.X(t.At), height-26, class, "middle", t.Text)
+	}
+	if across.Name != "" {
+		c.Text(width-right, height-8, "tick", "end", across.Name)
 	}
 	return c
 }

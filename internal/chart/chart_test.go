@@ -71,3 +71,11 @@ func TestPlaces(t *testing.T) {
 		t.Error(fmt.Sprint(c.X(10), c.X(20), c.X(30), c.Y(0)))
 	}
 }
+
+// A horizontal axis shows its name, and marks every second tick, which narrow screens leave out.
+func TestNameOfAnAxis(t *testing.T) {
+	c := New("", Exactly(40, Short).Named("runs"), FromZero(1, Short))
+	if drawn := string(c.End()); !strings.Contains(drawn, ">runs</text>") || strings.Count(drawn, `"tick spare"`) != 2 {
+		t.Error(drawn)
+	}
+}

@@ -35,6 +35,27 @@ type compareRow struct {
 	Change records.Change `json:"change"` // from A to B
 }
 
+// Says tells the change for people.
+func (r *compareRow) Says() string {
+	switch {
+	case r.Change == records.UnchangedChange:
+		return "in both"
+	case r.Change == records.NewChange && r.A == "":
+		return "in B, not tried in A"
+	case r.Change == records.NewChange && r.A == records.Clean:
+		return "new in B"
+	case r.Change == records.NewChange:
+		return "in B, unclear in A"
+	case r.B == records.Clean && r.Change == records.UnclearChange:
+		return "clean in B, but in another environment"
+	case r.B == records.Clean:
+		return "clean in B"
+	case r.B == "":
+		return "not tried in B"
+	}
+	return "unclear in B"
+}
+
 func buildCompare(a *ask) (any, error) {
 	t, err := a.test("test")
 	if err != nil {
@@ -54,8 +75,10 @@ func buildCompare(a *ask) (any, error) {
 		}
 	}
 	p.A.Alone, p.B.Alone = len(ofA)-p.Both, len(ofB)-p.Both
+	canary := t.Definition() != nil && t.Definition().Canary
 	for _, f := range t.Failures {
 		row := compareRow{failureRow: failureOf(v, t, f, codes[0]), Change: f.Changed(idA, idB)}
+		row.Canary = canary
 		for place, c := range f.Matrix() {
 			if place.Code == idA {
 				row.A = records.MoreSaid(row.A, c.Result)

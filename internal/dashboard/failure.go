@@ -53,6 +53,17 @@ type runRow struct {
 	Best       bool   `json:"best"` // it is the run that the rest of the page is about
 }
 
+// Which says which run of the failure it is.
+func (r *runRow) Which(level string) string {
+	switch {
+	case !r.Best:
+		return "another run of the failure, not the one of the tape below"
+	case level == records.Shrunk:
+		return "the smallest run known, which is the one of the tape below"
+	}
+	return "the run of the tape below"
+}
+
 // bisectRow names the commit that introduced the failure, or fixed it.
 type bisectRow struct {
 	*records.Bisected
@@ -66,19 +77,6 @@ type causeRow struct {
 	AtMs       int64  `json:"at_ms,omitempty"` // 0 if the failure's file has it
 	WorkerName string `json:"worker_name,omitempty"`
 	Best       bool   `json:"best"` // it is of the run that the rest of the page is about
-}
-
-// causeTexts are the parts of an explanation in words.
-type causeTexts struct{ Says, Figures string }
-
-// Texts separates the figures of an explanation from the moment of no return that follows them.
-func (c *causeRow) Texts() causeTexts {
-	text := report.Explained(c.Explanation, "")
-	figures, says, both := strings.Cut(text, "\n\n")
-	if !both {
-		return causeTexts{Says: text}
-	}
-	return causeTexts{says, figures}
 }
 
 // story is the content of a failure's file.
@@ -108,7 +106,7 @@ func (s *story) Shrunk() string {
 	if s.file.Smallest == nil {
 		return ""
 	}
-	return report.ShrunkHead(&s.file.Smallest.Shrunk)
+	return report.ShrunkPlain(&s.file.Smallest.Shrunk)
 }
 
 // Sizes are those before and after shrinking.

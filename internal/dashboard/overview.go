@@ -74,6 +74,7 @@ type failureRow struct {
 	LastMs    int64           `json:"last_ms,omitempty"`
 	Code      codeRef         `json:"code"`             // in which it was found first
 	Replay    string          `json:"replay,omitempty"` // the command; empty for a failure in a live process
+	Once      bool            `json:"-"`                // it was found once, and no replay showed it since
 	File      store.Digest    `json:"file,omitempty"`   // that the command reads
 }
 
@@ -97,10 +98,11 @@ func buildOverview(a *ask) (any, error) {
 			o.Runs += e.Runs()
 		}
 		for _, f := range failures {
-			if f.State != records.Ignored && !row.Canary {
+			counts := f.State != records.Ignored && !row.Canary
+			if counts {
 				count[f.Finding]++
 			}
-			if (o.Only == "" || o.Only == string(f.Finding)) && matches(o.Search, row.Name, f.Property, f.Signature, f.Reason, f.ID) {
+			if (o.Only == "" || counts && o.Only == string(f.Finding)) && matches(o.Search, row.Name, f.Property, f.Signature, f.Reason, f.ID) {
 				o.Failures = append(o.Failures, f)
 			}
 		}
@@ -173,7 +175,7 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 		x := failureOf(v, t, f, newest)
 		x.Canary = row.Canary
 		failures = append(failures, x)
-		if x.State != records.Ignored && x.Finding != records.ResolvedFinding && x.Finding != records.UnclearFinding {
+		if x.open() {
 			row.Open++
 			faultless = faultless || f.FaultlessOn(newest)
 		}
@@ -230,12 +232,18 @@ func failureOf(v *records.View, t *records.TestView, f *records.FailureView, new
 			x.Found++
 		}
 	}
+	x.Once = x.Found <= 1
 	for _, r := range f.Replays {
 		if r.Result == records.Reproduced {
-			x.LastMs = max(x.LastMs, r.AtMs)
+			x.LastMs, x.Once = max(x.LastMs, r.AtMs), false
 		}
 	}
 	return x
+}
+
+// open reports whether the failure counts as one of the open failures of its test.
+func (f *failureRow) open() bool {
+	return f.State != records.Ignored && f.Finding != records.ResolvedFinding && f.Finding != records.UnclearFinding
 }
 
 // replayCommand is the command that replays a run of a failure from the file of this name.
@@ -255,7 +263,21 @@ func (f *failureRow) order() int {
 	if f.State == records.Ignored {
 		n += len(records.Findings)
 	}
+	if f.Canary {
+		n += 2 * len(records.Findings)
+	}
 	return n
+}
+
+// expected is the word for a failure that a canary shows, as it must.
+const expected = "expected"
+
+// Word is the finding as pages show it.
+func (f *failureRow) Word() string {
+	if f.Canary && f.Finding != records.ResolvedFinding && f.Finding != records.UnclearFinding {
+		return expected
+	}
+	return string(f.Finding)
 }
 
 // testOrders are the orders of the table of tests.

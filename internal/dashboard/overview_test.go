@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"maps"
+	"net/url"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
@@ -45,11 +46,42 @@ func TestFindings(t *testing.T) {
 	if want := map[records.Finding]int{"new": 1, "ongoing": 1, "rare": 2, "unclear": 1, "resolved": 1}; !maps.Equal(tallies, want) {
 		t.Errorf("without the canary: %v", tallies)
 	}
+	if last := &o.Failures[len(o.Failures)-1]; last.Word() != expected || o.Failures[0].Word() != string(o.Failures[0].Finding) {
+		t.Errorf("the canary's failure is %s, the first one %s", last.Word(), o.Failures[0].Word())
+	}
+	data, err = buildOverview(&ask{view: v, now: dashboardtest.Now, query: url.Values{"finding": {"rare"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rare := data.(*Overview); len(rare.Failures) != tallies["rare"] {
+		t.Errorf("%d failures are listed as rare, and %d counted", len(rare.Failures), tallies["rare"])
+	}
 	for _, row := range o.Tests {
 		if behind := row.Behind != nil && row.Behind.Name == "c0ffee12ab" &&
 			row.Code.Name == "8d4e6b2a0c"; behind != (row.Name == dashboardtest.Late) || row.Name == dashboardtest.Waiting && row.State != waiting {
 			t.Errorf("%s: %s, %+v", row.Name, row.State, row.Behind)
 		}
+	}
+}
+
+// A comparison of builds says where a failure was not tried.
+func TestChangeInWords(t *testing.T) {
+	for want, row := range map[string]compareRow{
+		"in both":                                {Change: records.UnchangedChange, A: records.Reproduced, B: records.Reproduced},
+		"in B, not tried in A":                   {Change: records.NewChange, B: records.Reproduced},
+		"new in B":                               {Change: records.NewChange, A: records.Clean, B: records.Reproduced},
+		"in B, unclear in A":                     {Change: records.NewChange, A: records.Diverged, B: records.Reproduced},
+		"clean in B":                             {Change: records.FixedChange, A: records.Reproduced, B: records.Clean},
+		"not tried in B":                         {Change: records.UnclearChange, A: records.Reproduced},
+		"clean in B, but in another environment": {Change: records.UnclearChange, A: records.Reproduced, B: records.Clean},
+		"unclear in B":                           {Change: records.UnclearChange, A: records.Reproduced, B: records.Varies},
+	} {
+		if got := row.Says(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := (&compareRow{B: records.Clean}).Says(); got != "clean in B" {
+		t.Errorf("a failure that was tried in B alone is %s", got)
 	}
 }
 

@@ -24,7 +24,7 @@ func growthOver(curves []curve, logarithmic bool) template.HTML {
 		x = func(g *records.Grown) float64 { return math.Log10(math.Max(float64(g.Runs), 1)) }
 		across = chart.Powers(0, math.Log10(float64(most)))
 	}
-	c := chart.New("features over runs", across, chart.FromZero(float64(top), chart.Short))
+	c := chart.New("features over runs", across.Named("runs"), chart.FromZero(float64(top), chart.Short))
 	draw(c, curves, x)
 	return c.End()
 }
@@ -41,7 +41,7 @@ func growthIn(curves []curve) template.HTML {
 	if from >= to {
 		from = to - 1
 	}
-	c := chart.New("features over time", chart.Times(from, to), chart.FromZero(float64(top), chart.Short))
+	c := chart.New("features over time", chart.Times(from, to).Named("time, UTC"), chart.FromZero(float64(top), chart.Short))
 	draw(c, curves, func(g *records.Grown) float64 { return float64(g.AtMs) })
 	return c.End()
 }
@@ -75,7 +75,7 @@ func calibrationPlot(list []records.Calibrated) template.HTML {
 	for _, p := range list {
 		low = math.Min(low, math.Floor(math.Log10(math.Min(p.Bound, 1/float64(max(p.Next, 1))))))
 	}
-	c := chart.New("bound of the risk, and what followed", chart.Powers(low, 0), chart.Powers(low, 0))
+	c := chart.New("bound of the risk, and what followed", chart.Powers(low, 0).Named("bound"), chart.Powers(low, 0))
 	c.Add(`<line class="even" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, c.X(low), c.Y(low), c.X(0), c.Y(0))
 	for _, p := range list {
 		share := float64(p.News) / float64(max(p.Next, 1))

@@ -96,6 +96,7 @@ var functions = template.FuncMap{
 	"count":       plural.Count[int],
 	"seconds":     report.Seconds,
 	"explanation": report.ExplanationPlot,
+	"cause":       report.ExplanationText,
 	"n":           func(n any) string { return grouped(toUint(n)) },
 	"ms":          duration,
 	"bytes":       sized,
@@ -121,6 +122,7 @@ var meanings = map[string]string{
 	string(records.RareFinding):     "once in " + grouped(records.RareRuns) + " runs or more",
 	string(records.UnclearFinding):  "later builds: no clear answer",
 	string(records.ResolvedFinding): "clean replay on a later build",
+	expected:                        "a canary must fail",
 
 	unusable: "fails without any fault",
 	violated: "has open failures",

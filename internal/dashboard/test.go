@@ -31,6 +31,25 @@ type TestPage struct {
 	Corpus      int                  `json:"corpus"`
 }
 
+// NotOpen counts the failures that do not count as open, in words; empty if there are none.
+func (p *TestPage) NotOpen() string {
+	count := map[string]int{}
+	for i := range p.Failures {
+		switch f := &p.Failures[i]; {
+		case f.open():
+		case f.State == records.Ignored:
+			count[records.Ignored]++
+		default:
+			count[string(f.Finding)]++
+		}
+	}
+	var parts []string
+	for _, word := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%d %s", count[word], word))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // curve is the growth of a code.
 type curve struct {
 	Code   codeRef         `json:"code"`
@@ -141,11 +160,13 @@ func (p *TestPage) properties(counts *records.Counted) {
 		}
 	}
 	for i := range p.Failures {
-		switch f := &p.Failures[i]; f.Finding {
-		case records.ResolvedFinding:
-			row(f.Property, "").Resolved++
-		default:
-			row(f.Property, "").Open++
+		f := &p.Failures[i]
+		row := row(f.Property, "")
+		switch {
+		case f.open():
+			row.Open++
+		case f.Finding == records.ResolvedFinding:
+			row.Resolved++
 		}
 	}
 	for i := range p.Risks {
@@ -207,7 +228,7 @@ func riskOf(r records.Risk, varying uint64) riskRow {
 	row := riskRow{Class: r.Class, Runs: r.Runs, News: r.News, After: r.After, Not: r.Not}
 	switch {
 	case r.Not != "" && varying > 0:
-		row.Lack = "unknown"
+		row.Lack = "unknown: runs did not repeat"
 		row.Says = fmt.Sprintf("Unknown: %s of %s holdout runs did not repeat, so they give no bound.",
 			grouped(varying), grouped(r.Runs))
 		return row

@@ -46,7 +46,7 @@ func TestRiskInWords(t *testing.T) {
 		t.Errorf("%+v", few)
 	}
 	varies := riskOf(records.Risk{Class: records.AnyFeature, Runs: 1200, Bound: 1, Not: "varying"}, 3)
-	if varies.Lack != "unknown" || varies.Says != "Unknown: 3 of 1,200 holdout runs did not repeat, so they give no bound." {
+	if varies.Lack != "unknown: runs did not repeat" || varies.Says != "Unknown: 3 of 1,200 holdout runs did not repeat, so they give no bound." {
 		t.Errorf("%+v", varies)
 	}
 	for bound, want := range map[float64]string{0.0005: "under 1 in 2,000", 0.1: "under 1 in 10", 0.412: "under 42 %"} {

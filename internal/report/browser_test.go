@@ -36,9 +36,9 @@ func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, c
 const look = `<script>
 (function () {
   var seen = {};
-  ["#sentence", "#story", "#promise", "#replay", "#explain", "#debug", "#trace", "header [data-copy=issue-text]", "#overview", "#overview .op.conflict",
+  ["#sentence", "#story", "#promise", "#replay", "#explain", "#debug", "header [data-copy=issue-text]", "#overview", "#overview .op.conflict",
    "#overview .message", "#overview .chance", "#overview .no-return-label", "#cause p", "#close", "#close .arrow", "#close .note", "#moments tr.decisive",
-   "#moments td button", "#evidence pre", "#operations tr.conflict", "#log .x", "#ledger table", "#untested summary", "#details summary"].forEach(function (s) {
+   "#moments td button", "#evidence pre", "#operations tr.conflict", "#log > div:not([data-far]) .x", "#ledger table", "#untested summary", "#details summary"].forEach(function (s) {
     var e = document.querySelector(s), r = e ? e.getBoundingClientRect() : {};
     seen[s] = { X: Math.round(r.x || 0), Y: Math.round(r.y || 0), W: Math.ceil(r.width || 0), H: Math.ceil(r.height || 0) };
   });
@@ -75,7 +75,8 @@ const use = `<script>
   var sent = document.querySelectorAll("#overview line.message");
   function apart() { return sent[sent.length - 1].getAttribute("x1") - sent[0].getAttribute("x1"); }
   var wide = apart();
-  var got = { Tools: shown("#zoom button"), Ticks: shown("#overview .ticks text"), Folded: shown("[data-group]:not([data-group=''])"), Folds: shown("[data-unfold]") };
+  var hidden = document.querySelectorAll("#log > div[data-far]").length;
+  var got = { Before: hidden, Tools: shown("#zoom button"), Ticks: shown("#overview .ticks text"), Folded: shown("[data-group]:not([data-group=''])") };
   q('[data-zoom="in"]').click();
   got.Wider = apart() / wide;
   got.TicksThen = shown("#overview .ticks text");
@@ -89,6 +90,7 @@ const use = `<script>
   q("#overview a .conflict").parentNode.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   q("#operations tr.conflict a[data-show]").click();
   got.Cursor = q("#overview .cursor").getAttribute("visibility");
+  got.Folds = shown("[data-unfold]");
   var unfold = q("[data-unfold]");
   if (unfold) unfold.click();
   got.FoldedThen = shown("[data-unfold]");
@@ -116,16 +118,17 @@ func TestPageIsUsed(t *testing.T) {
 	}
 	var got struct {
 		Tools, Ticks, TicksThen, Folded, Folds, FoldedThen int
-		Far, Near                                          int // lines of logs that are hidden while the timeline shows a part
-		Wider, Back                                        float64
-		Cursor                                             string
-		Violation, Scrolled                                bool
+		// Hidden lines of logs: at first, while the timeline shows a part, and without the filter.
+		Before, Far, Near   int
+		Wider, Back         float64
+		Cursor              string
+		Violation, Scrolled bool
 	}
 	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Tools != 6 || got.Ticks < 2 || got.TicksThen < 2 || got.Folded != 0 || got.Folds < 1 || got.FoldedThen >= got.Folds ||
-		got.Far == 0 || got.Near != 0 || got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
+		got.Before == 0 || got.Far <= got.Before || got.Near != 0 || got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
 		got.Cursor != "visible" || !got.Violation || !got.Scrolled {
 		t.Errorf("%+v", got)
 	}

@@ -128,7 +128,7 @@ func TestCrashIsTold(t *testing.T) {
 		}
 	}
 	page := htmlOf(t, PageOf{StoryOf: crashed()})
-	for _, want := range []string{`<section id="crash">`, "take&lt;script&gt;", "/src/kv.c:7", "4000 frames", ">#4030<",
+	for _, want := range []string{`<section id="crash">`, `<span class="badge">crashed</span><b>SIGSEGV</b>`, "take&lt;script&gt;", "/src/kv.c:7", "4000 frames", ">#4030<",
 		"in /lib/libc.so.6", `<code id="debugger">gdb &#39;/home/a b/kv&#39;`, "<b>rip</b> 0x401000", "no smaller run was found"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)

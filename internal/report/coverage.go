@@ -379,7 +379,13 @@ func CoverageJSON(w io.Writer, c CoverageOf) error {
 //go:embed coverage.html
 var coverageText string
 
-var coverageTemplate = template.Must(template.New("coverage").Funcs(functions).Funcs(template.FuncMap{"tables": tables}).Parse(coverageText))
+var coverageTemplate = template.Must(template.New("coverage").Funcs(functions).Funcs(template.FuncMap{"tables": tables, "path": breakable}).Parse(coverageText))
+
+// breakable is a path, or a name of a function, that a narrow screen breaks behind slashes and dots.
+func breakable(path string) template.HTML {
+	text := template.HTMLEscapeString(Visible(path, pageLineRunes))
+	return template.HTML(strings.NewReplacer("/", "/<wbr>", ".", ".<wbr>").Replace(text))
+}
 
 type coverageView struct {
 	CoverageOf

@@ -91,7 +91,7 @@ func beginsWithMissed(t *testing.T, page string) {
 	t.Helper()
 	rows := 0
 	for _, list := range []struct{ begin, row string }{
-		{"<tbody>", `<td class="n">([0-9]+)</td><td class="n">[0-9]+</td></tr>`},
+		{"<tbody>", `<td class="n" data-label="[a-zA-Z ]+ missed">([0-9]+)</td><td class="n" data-label="of">[0-9]+</td></tr>`},
 		{`<section id="`, ` · ([0-9]+) of [0-9]+ [a-zA-Z ]+ missed · `},
 		{`<h3 id="s`, `· ([0-9]+) of [0-9]+ lines missed`},
 		{`<details class="folded">`, `· ([0-9]+) of [0-9]+ [a-zA-Z ]+ missed · `},
@@ -120,7 +120,7 @@ func beginsWithMissed(t *testing.T, page string) {
 func TestCoverageReports(t *testing.T) {
 	of, state := coverageOf(t, "-g")
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
-	for _, want := range []string{"/bin/program", `<tr class="none"><td class="mono">never</td><td class="mono">a b.c:2</td>`,
+	for _, want := range []string{"/bin/program", `<tr class="none"><td class="mono wide">never</td><td class="mono wide">a b.<wbr>c:2</td>`,
 		`<s class="missed">		never(argc);</s>`,
 		`<s class="ran">	if (argc &gt; 5)</s>`, "off: it is no ELF program for x86-64"} {
 		if !strings.Contains(page, want) {
@@ -226,8 +226,8 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 	sentence := fmt.Sprintf("7 of %d blocks and edges of own code ran in 2 programs (%.1f %%); coverage is off for 1", own, 700/float64(own))
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
 	for _, want := range []string{sentence, "· 1 of 2 edges missed · 1 of 1 functions ran", "edges missed</th>", "blocks missed</th>",
-		"<h2>/bin/program, edges of kv.sym.tsv</h2>",
-		"<h2>/bin/program</h2>", "<h2>/bin/other, edges</h2>", `<s class="ran">func get() {</s><s class="missed">}</s>`} {
+		"<h2>/<wbr>bin/<wbr>program, edges of kv.<wbr>sym.<wbr>tsv</h2>",
+		"<h2>/<wbr>bin/<wbr>program</h2>", "<h2>/<wbr>bin/<wbr>other, edges</h2>", `<s class="ran">func get() {</s><s class="missed">}</s>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -305,7 +305,8 @@ func TestCoverageOfGo(t *testing.T) {
 		of := report.CoverageOf{Name: "world", Runs: 1, Binaries: []*report.BinaryOf{report.NewBinary(state.Files[0], explore.CodeTotals(state)[0], here)}}
 		page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
 		var groups []string
-		for _, m := range regexp.MustCompile(`<span class="mono">([^<]*)</span> <span class="soft small">· [0-9]+ of [0-9]+ ([a-zA-Z ]+) missed ·`).FindAllStringSubmatch(page, -1) {
+		for _, m := range regexp.MustCompile(`<span class="mono">([^<]*)</span> <span class="soft small">· [0-9]+ of [0-9]+ ([a-zA-Z ]+) missed ·`).
+			FindAllStringSubmatch(strings.ReplaceAll(page, "<wbr>", ""), -1) {
 			groups = append(groups, m[1])
 			if m[2] != unit {
 				t.Errorf("%v: %q are %s", flags, m[1], m[2])

@@ -167,7 +167,7 @@ func ExplanationPlot(e *Explanation) template.HTML {
 	}
 	last := float64(e.Points[len(e.Points)-1].AtNs) / 1e9
 	p := chart.New("how likely the failure was, from each time on",
-		chart.Exactly(last, func(v float64) string { return chart.Short(v) + "s" }),
+		chart.Exactly(last, func(v float64) string { return chart.Short(v) + "s" }).Named("virtual time"),
 		chart.FromZero(1, func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }))
 	path := ""
 	for i := range e.Points {
@@ -179,4 +179,11 @@ func ExplanationPlot(e *Explanation) template.HTML {
 	}
 	p.Add(`<path class="curve c0" d="%s"/>`, path)
 	return p.End()
+}
+
+// ExplanationText is the paragraph about an explanation with the figures behind it, as on the page of a failure.
+func ExplanationText(e *Explanation) (template.HTML, error) {
+	var b strings.Builder
+	err := pageTemplate().ExecuteTemplate(&b, "cause", e)
+	return template.HTML(b.String()), err
 }

@@ -23,13 +23,45 @@ const (
 
 // Narrative tells a violation in at most three sentences: the faults before it, what the system did then, and the operations that show it.
 func (s *StoryOf) Narrative() []string {
-	var list []string
-	for _, sentence := range []string{s.faultSentence(), s.systemSentence(), s.operationSentence()} {
+	t := &timesTold{}
+	list := s.sentences(t)
+	if t.clash() {
+		list = s.sentences(t)
+	}
+	return list
+}
+
+func (s *StoryOf) sentences(t *timesTold) (list []string) {
+	for _, sentence := range []string{s.faultSentence(t), s.systemSentence(t), s.operationSentence(t)} {
 		if sentence != "" {
 			list = append(list, sentence)
 		}
 	}
 	return list
+}
+
+// timesTold writes the times of a text to the millisecond, and with more digits where two of them would look equal.
+type timesTold struct{ told []int64 }
+
+func (t *timesTold) about(ns int64) string {
+	const most = 9 // digits
+	digits := 3
+	for digits < most && slices.ContainsFunc(t.told, func(x int64) bool { return x != ns && secondsTo(x, digits) == secondsTo(ns, digits) }) {
+		digits++
+	}
+	if !slices.Contains(t.told, ns) {
+		t.told = append(t.told, ns)
+	}
+	return secondsTo(ns, digits)
+}
+
+// clash reports whether two of the times look equal to the millisecond.
+func (t *timesTold) clash() bool {
+	seen := map[string]bool{}
+	for _, ns := range t.told {
+		seen[aboutSeconds(ns)] = true
+	}
+	return len(seen) < len(t.told)
 }
 
 // faultPast says what the target of a fault went through; %s is the target.
@@ -48,17 +80,25 @@ var faultPast = map[world.FaultKind]string{
 }
 
 // faultSentence tells the faults that may have led to the violation.
-func (s *StoryOf) faultSentence() string {
+func (s *StoryOf) faultSentence(t *timesTold) string {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
 	injections, left := causes(s.Outcome, at, narrativeFaults)
 	var parts []string
 	for i := range injections {
-		parts = append(parts, pastFault(&injections[i]))
+		parts = append(parts, pastFault(&injections[i], t))
 	}
+	calls := 0
 	for i := range s.Outcome.DiskChanges {
 		c := &s.Outcome.DiskChanges[i]
 		if c.Fault != "" && c.TimeNs <= at && len(parts) < narrativeFaults {
-			parts = append(parts, pastCall(c))
+			parts = append(parts, pastCall(c, t))
+			calls++
+		}
+	}
+	if calls == 0 { // such as a read, which changes no file
+		list := callDecisions(s.Outcome, at)
+		for _, c := range list[max(0, len(list)-(narrativeFaults-len(parts))):] {
+			parts = append(parts, pastCallDecision(&c, t))
 		}
 	}
 	switch {
@@ -71,7 +111,7 @@ func (s *StoryOf) faultSentence() string {
 }
 
 // pastFault tells a fault that is over.
-func pastFault(f *fault.Injection) string {
+func pastFault(f *fault.Injection, t *timesTold) string {
 	form, known := faultPast[f.Kind]
 	target := Visible(f.Target, screenValueRunes)
 	from, to, link := strings.Cut(target, "-")
@@ -83,25 +123,45 @@ func pastFault(f *fault.Injection) string {
 	}
 	text := fmt.Sprintf(form, target)
 	if f.EndNs > f.StartNs && !untilEnd(*f) {
-		return fmt.Sprintf("%s from %s to %s", text, aboutSeconds(f.StartNs), aboutSeconds(f.EndNs))
+		return fmt.Sprintf("%s from %s to %s", text, t.about(f.StartNs), t.about(f.EndNs))
 	}
-	return text + " at " + aboutSeconds(f.StartNs)
+	return text + " at " + t.about(f.StartNs)
 }
 
 // pastCall tells a fault of one call.
-func pastCall(c *record.DiskChange) string {
+func pastCall(c *record.DiskChange, t *timesTold) string {
 	what := fmt.Sprintf("the %s of %s on %s", c.Call, Visible(c.Path, narrativeRunes), c.Node)
 	switch {
 	case c.Short > 0:
-		return fmt.Sprintf("%s wrote only %d of %s at %s", what, c.To-c.From, plural.Count(c.Short, "byte"), aboutSeconds(c.TimeNs))
+		return fmt.Sprintf("Bloodhound let %s write only %d of %s at %s", what, c.To-c.From, plural.Count(c.Short, "byte"), t.about(c.TimeNs))
 	case c.Errno != "":
-		return fmt.Sprintf("%s failed with %s at %s", what, c.Errno, aboutSeconds(c.TimeNs))
+		return fmt.Sprintf("Bloodhound made %s fail with %s at %s", what, c.Errno, t.about(c.TimeNs))
 	}
-	return fmt.Sprintf("%s met %s at %s", what, strings.ReplaceAll(c.Fault, "_", " "), aboutSeconds(c.TimeNs))
+	return fmt.Sprintf("Bloodhound injected %s into %s at %s", strings.ReplaceAll(c.Fault, "_", " "), what, t.about(c.TimeNs))
+}
+
+// callPast says what Bloodhound did to a call; %s is the node.
+var callPast = map[world.FaultKind]string{
+	fault.WriteFail:    "made a write on %s fail",
+	fault.ReadFail:     "made a read on %s fail",
+	fault.OpenFail:     "made an open on %s fail",
+	fault.FsyncFail:    "made an fsync on %s fail",
+	fault.PartialWrite: "cut a write on %s short",
+	fault.TornWrite:    "tore a write on %s",
+	fault.ReadCorrupt:  "corrupted the data of a read on %s",
+}
+
+// pastCallDecision tells a fault of one call of which no more than the decision is known.
+func pastCallDecision(c *callDecision, t *timesTold) string {
+	form, known := callPast[c.kind]
+	if !known {
+		form = "injected " + kindWords(c.kind) + " into a call on %s"
+	}
+	return fmt.Sprintf("Bloodhound "+form+" at %s", Visible(c.node, screenValueRunes), t.about(c.atNs))
 }
 
 // pastCrash tells how a program ended, and where.
-func pastCrash(c *record.Crash) string {
+func pastCrash(c *record.Crash, t *timesTold) string {
 	text := filepath.Base(Visible(c.Program, narrativeRunes))
 	if text != c.Node {
 		text += " on " + Visible(c.Node, screenValueRunes)
@@ -116,41 +176,41 @@ func pastCrash(c *record.Crash) string {
 			text += fmt.Sprintf(" (%s:%d)", filepath.Base(Visible(f.File, narrativeRunes)), f.Line)
 		}
 	}
-	return text + " at " + aboutSeconds(c.TimeNs) + "."
+	return text + " at " + t.about(c.TimeNs) + "."
 }
 
 // systemSentence tells what the programs under test did: what a power loss took from them, how one ended, or what they logged in no other run.
-func (s *StoryOf) systemSentence() string {
+func (s *StoryOf) systemSentence(t *timesTold) string {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
 	if c := s.Crash(); c != nil {
-		return pastCrash(c)
+		return pastCrash(c, t)
 	}
 	if loss := lastLoss(s.Outcome.DiskChanges, at); loss != nil {
 		return fmt.Sprintf("On %s, %s.", loss.Node, Visible(changeText(loss), narrativeRunes))
 	}
 	for _, u := range unusualLines(s) {
-		return fmt.Sprintf("%s logged “%s” at %s.", u.Node, Visible(strings.TrimSpace(u.Text), narrativeRunes), aboutSeconds(u.TimeNs))
+		return fmt.Sprintf("%s logged “%s” at %s.", u.Node, Visible(strings.TrimSpace(u.Text), narrativeRunes), t.about(u.TimeNs))
 	}
 	return ""
 }
 
 // operationSentence tells the operation that shows the violation, with the last success before it.
-func (s *StoryOf) operationSentence() string {
+func (s *StoryOf) operationSentence(t *timesTold) string {
 	good, shows := s.turn()
 	switch {
 	case shows != nil && strings.EqualFold(shows.Op, "txn"):
 		return s.transactionSentence()
 	case good != nil && shows != nil:
-		return upper(pastOperation(good, "")) + ", but " + pastOperation(shows, good.Client) + "."
+		return upper(pastOperation(good, "", t)) + ", but " + pastOperation(shows, good.Client, t) + "."
 	case shows != nil:
-		return upper(pastOperation(shows, "")) + "."
+		return upper(pastOperation(shows, "", t)) + "."
 	}
 	if event, ns := s.lastPass(); event > 0 && s.Verdict.TimeNs > 0 {
-		return fmt.Sprintf("The check of %s passed for the last time at %s and failed at %s.", s.Verdict.Property, aboutSeconds(ns),
-			aboutSeconds(s.Verdict.TimeNs))
+		return fmt.Sprintf("The check of %s passed for the last time at %s and failed at %s.", s.Verdict.Property, t.about(ns),
+			t.about(s.Verdict.TimeNs))
 	}
 	if s.Verdict.TimeNs > 0 && s.Crash() == nil {
-		return fmt.Sprintf("The property was violated at %s.", aboutSeconds(s.Verdict.TimeNs))
+		return fmt.Sprintf("The property was violated at %s.", t.about(s.Verdict.TimeNs))
 	}
 	return ""
 }
@@ -170,7 +230,7 @@ func (s *StoryOf) transactionSentence() string {
 }
 
 // pastOperation tells an operation that is over. client is whom the sentence has named.
-func pastOperation(op *history.Operation, client string) string {
+func pastOperation(op *history.Operation, client string, t *timesTold) string {
 	text := Visible(strings.TrimSpace(op.Op+" "+op.Key), narrativeRunes)
 	if op.Input != "" {
 		text += ` = "` + Visible(op.Input, screenValueRunes) + `"`
@@ -180,10 +240,10 @@ func pastOperation(op *history.Operation, client string) string {
 	} else {
 		text = "the " + text + " by " + Visible(op.Client, screenValueRunes)
 	}
-	at := " at " + aboutSeconds(op.ReturnTimeNs)
+	at := " at " + t.about(op.ReturnTimeNs)
 	switch {
 	case op.Type == history.Info || op.Return == history.Pending:
-		return text + " at " + aboutSeconds(op.CallTimeNs) + " has an unknown outcome"
+		return text + " at " + t.about(op.CallTimeNs) + " has an unknown outcome"
 	case op.Type == history.Fail:
 		return text + " failed" + at
 	case op.Output != "" || op.Found:
@@ -195,8 +255,11 @@ func pastOperation(op *history.Operation, client string) string {
 }
 
 // aboutSeconds writes a time to the millisecond, without zeros at its end.
-func aboutSeconds(ns int64) string {
-	text := strings.TrimSuffix(milliseconds(ns), " s")
+func aboutSeconds(ns int64) string { return secondsTo(ns, 3) }
+
+// secondsTo writes a time with so many digits at most.
+func secondsTo(ns int64, digits int) string {
+	text := fmt.Sprintf("%.*f", digits, float64(ns)/1e9)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " s"
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
 // A story has three sentences at most: faults, what the system did, and the operations that show it.
@@ -42,7 +43,7 @@ func TestNarrative(t *testing.T) {
 			o.DiskChanges = []record.DiskChange{{Event: 16, TimeNs: 16e6, Node: "n1", Call: "fsync", Path: "/data/wal", Errno: "EIO", Fault: "fsync_fail"}}
 			s.Background = &explore.Background{}
 			s.Verdict = check.Verdict{Property: "done", TimeNs: 40e6}
-		}, "The fsync of /data/wal on n1 failed with EIO at 0.016 s. The property was violated at 0.04 s."},
+		}, "Bloodhound made the fsync of /data/wal on n1 fail with EIO at 0.016 s. The property was violated at 0.04 s."},
 		"of nothing": {func(s *StoryOf) {
 			s.Outcome.Ledger.Injections, s.Verdict = nil, check.Verdict{Property: "done"}
 		}, "No fault was injected before the violation."},
@@ -53,6 +54,20 @@ func TestNarrative(t *testing.T) {
 					Threads: []record.ThreadStack{{Frames: []record.Frame{{Function: "apply", File: "/src/raft.c", Line: 8}}}}}}}
 			s.Verdict = check.Verdict{Property: "no crash", Event: 50, TimeNs: 50e6}
 		}, "No fault was injected before the violation. kv on n1 ended with SIGSEGV in apply (raft.c:8) at 0.05 s."},
+		"of a crash after a call that failed": {func(s *StoryOf) {
+			o := s.Outcome
+			o.Ledger.Injections = nil
+			o.Decisions, o.DecisionsNs = []tape.Decision{{Stream: "fault/open_fail/n1", N: 2, Value: 1}}, []int64{49_999_000}
+			o.Crashes = []record.Crash{{Position: record.PositionAt(50), TimeNs: 50e6, Node: "n1", Program: "/srv/kv", Signal: "SIGSEGV", Dump: &record.Dump{}}}
+			s.Verdict = check.Verdict{Property: "no crash", Event: 50, TimeNs: 50e6}
+		}, "Bloodhound made an open on n1 fail at 0.049999 s. kv on n1 ended with SIGSEGV at 0.05 s."},
+		"of equal milliseconds": {func(s *StoryOf) {
+			f := s.Outcome.Ledger.Injections
+			for i := range f {
+				f[i].EndNs = f[i].StartNs + 40_000
+			}
+		}, `Packets of n2 waited from 0.002 s to 0.00204 s, and n1 was cut off from 0.015 s to 0.01504 s. ` +
+			`The put k = "v2" by c1 was acknowledged at 0.03 s, but the get k by c3 found nothing at 0.07 s.`},
 		"unknown outcome": {func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = nil
 			s.Outcome.History = s.Outcome.History[:6]

@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Bounds of a page, so that a run of a million events makes one of a few megabytes at most.
@@ -83,7 +84,7 @@ var functions = template.FuncMap{
 	"odds":     odds,
 	"interval": interval,
 
-	"shrunkHead":  ShrunkHead,
+	"shrunkPlain": ShrunkPlain,
 	"shrunkSizes": ShrunkSizes,
 	"shrunkShort": shrunkShort,
 }
@@ -109,6 +110,8 @@ type pageView struct {
 	Story             []string
 	Commands          []commandView
 	Issue             string
+	Badge             badgeView
+	Legend            []legendView
 	Cycle             *cycleView
 	Moments           []momentView
 	Tested, Untested  []fault.Entry // kinds of faults with a number above zero, and the others
@@ -216,6 +219,7 @@ func Page(w io.Writer, p PageOf) error {
 	v.Title = v.Happened
 	v.Story, v.Commands, v.Moments, v.Issue = p.Narrative(), p.commands(), p.moments(), p.IssueText(v.Happened)
 	v.Cycle = p.cycle(f.operations)
+	v.Badge = p.badge()
 	v.sortFaults()
 	var files []fileView
 	for _, path := range slices.Sorted(maps.Keys(p.Outcome.Files)) {
@@ -234,7 +238,7 @@ func Page(w io.Writer, p PageOf) error {
 		v.Nodes = append(v.Nodes, nodeView{lanes[n.Name], n.Name, colour(lanes[n.Name]), string(n.Role)})
 	}
 	ops, left := f.shownOperations(p.Outcome, PageOperations)
-	v.OperationsLeft = left
+	v.OperationsLeft, v.Legend = left, p.legend(f, ops)
 	for _, c := range []canvas{wideCanvas, narrowCanvas} {
 		v.Overview, v.Close = append(v.Overview, p.overview(c, f, ops)), append(v.Close, p.closeUp(c, f, ops))
 	}
@@ -253,17 +257,53 @@ func Page(w io.Writer, p PageOf) error {
 
 // commands lists the next things to do with a failure.
 func (p *PageOf) commands() []commandView {
+	replay := commandView{"replay", p.Replay, "see it again"}
 	run, ok := strings.CutPrefix(p.Replay, replayCommand)
-	if !ok {
-		return []commandView{{"replay", p.Replay, ""}}
+	switch {
+	case !ok:
+		return []commandView{replay}
+	case p.Outcome.Repeat.Once: // no run of the engine repeats
+		return []commandView{{"replay", p.Replay, "run its tape on the native engine"}}
 	}
-	if p.Outcome.Repeat.Once { // no run of the engine repeats
-		return []commandView{{"replay", p.Replay, "runs its tape on the native engine"}}
+	return []commandView{replay,
+		{"explain", "bloodhound explain " + run, "find the cause"},
+		{"debug", "bloodhound debug " + run, "stop there in gdb"}}
+}
+
+// badgeView is what happened in a word, and what it happened to.
+type badgeView struct{ Word, Subject string }
+
+// endWords name the ends of programs that break a promise.
+var endWords = map[string]string{world.NoSignal: "crashed", world.NoPanic: "panicked", world.NoExit: "exited", world.NoReport: "sanitizer report"}
+
+// badge names a broken promise by the end of the program, and another violation by its property.
+func (p *PageOf) badge() badgeView {
+	word, known := endWords[p.Verdict.Property]
+	if known {
+		for i := range p.Outcome.Crashes {
+			if c := &p.Outcome.Crashes[i]; c.Position == p.Verdict.Position() {
+				return badgeView{word, cmp.Or(c.Signal, c.Program)}
+			}
+		}
 	}
-	return []commandView{{"replay", p.Replay, "repeat the run"},
-		{"explain", "bloodhound explain " + run, "find the moment that decided it"},
-		{"debug", "bloodhound debug " + run, "step backwards"},
-		{"trace", p.Replay + " --trace " + shellWord(p.ID+".json") + " --trace-format chrome", ""}}
+	return badgeView{"violated", p.Verdict.Property}
+}
+
+// ToExplain lists the commands that add an explanation to the page.
+func (v *pageView) ToExplain() []commandView {
+	run, ok := strings.CutPrefix(v.Replay, replayCommand)
+	if !ok || v.Outcome.Repeat.Once {
+		return nil
+	}
+	return []commandView{{"explain-first", "bloodhound explain " + run, ""}, {"report-then", "bloodhound report " + run, ""}}
+}
+
+// Trace is the command that writes the run as a trace for Perfetto; empty if no run repeats.
+func (v *pageView) Trace() string {
+	if !strings.HasPrefix(v.Replay, replayCommand) || v.Outcome.Repeat.Once {
+		return ""
+	}
+	return v.Replay + " --trace " + shellWord(v.ID+".json") + " --trace-format chrome"
 }
 
 // moments are the moments of a failure, with the moment of no return.

@@ -70,8 +70,12 @@
     if (row.dataset.group) unfold(row.dataset.group);
     row.hidden = false;
     row.classList.add("lit");
-    (row.firstElementChild || row).scrollIntoView({ block: "center" });
     if (row.dataset.t) point(+row.dataset.t);
+    if ("far" in row.dataset) { // outside of the timeline
+      zoomed.checked = false;
+      farLogs();
+    }
+    (row.firstElementChild || row).scrollIntoView({ block: "center" });
   }
   function follow() {
     var id = decodeURIComponent(location.hash.slice(1)), row = id && document.getElementById(id);
@@ -170,15 +174,16 @@
     timelines.forEach(function (t) { t.draw(shown); });
     farLogs();
   }
-  // Lines of logs outside of a part that was chosen are hidden, unless the reader wants them.
+  // Lines of logs outside of the timeline are hidden, unless the reader wants them.
   var zoomed = document.getElementById("zoomed");
   function farLogs() {
-    var part = zoomed && zoomed.checked && all && shown[1] - shown[0] < all[1] - all[0];
+    var part = zoomed && zoomed.checked && all;
     each("#log > div[data-t]", function (row) {
       if (part && (+row.dataset.t < shown[0] || +row.dataset.t > shown[1])) row.dataset.far = ""; else delete row.dataset.far;
     });
   }
   if (zoomed) zoomed.addEventListener("change", farLogs);
+  farLogs();
   if (all) (function () {
     point = function (t) {
       pointed = t;

@@ -115,6 +115,9 @@ func TestPage(t *testing.T) {
 		"bloodhound explain 4daa56b854d2</code>", "bloodhound replay 4daa56b854d2 --trace 4daa56b854d2.json --trace-format chrome",
 		`class="no-return"`, "Moment of no return: ", "0 of 10 runs fail", "2 kinds not injected in this run",
 		"fsync(7) = -1 EIO (Input/output error) (INJECTED: fsync_fail)",
+		`<span class="soft">see it again</span><code id="replay">`, `<span class="soft">find the cause</span><code id="explain">`,
+		`<span class="soft">stop there in gdb</span><code id="debug">`,
+		">chance of failure</text>", "Random from here on, 0 of 10 runs fail", "With this moment kept, 10 of 10 runs fail",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
@@ -124,19 +127,53 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d rows and %d bars in conflict", rows, conflict)
 	}
 	// Nothing but the page itself is asked for.
-	alone := strings.Replace(text, `<a class="button" href="https://ui.perfetto.dev" rel="noreferrer">`, "", 1) // which a reader may follow
+	alone := strings.Replace(text, `<a href="https://ui.perfetto.dev" rel="noreferrer">`, "", 1) // which a reader may follow
 	if m := regexp.MustCompile(`(?i)(src|href|action|data)\s*=\s*"?(https?:|//|file:)|url\([^#]|@import`).FindString(alone); m != "" {
 		t.Errorf("the page asks for another resource: %s", m)
+	}
+	if strings.Index(text, `id="trace"`) < strings.Index(text, `id="details"`) {
+		t.Error("the command for a trace is not among the details")
 	}
 	if !bytes.Equal([]byte(text), []byte(htmlOf(t, p))) {
 		t.Error("two pages of one failure differ")
 	}
 }
 
-// A page without an explanation says which command adds one.
+// The legend lists what the timeline has, and nothing else.
+func TestLegend(t *testing.T) {
+	entries := regexp.MustCompile(`<i class="(k-[a-z]+)"></i>`)
+	unread := violatedPage(t)
+	unread.Diagram.Messages = append(unread.Diagram.Messages, Message{From: "n1", To: "n2", Via: "tcp", SentNs: unread.Verdict.TimeNs})
+	for name, c := range map[string]struct {
+		page PageOf
+		want string
+	}{
+		"explained": {explainedPage(t), "k-chance k-conflict k-op k-fault k-violation"},
+		"unread":    {unread, "k-conflict k-op k-fault k-unread k-violation"},
+		"a crash":   {crashPage(), "k-violation"},
+		"skew":      {skewPage(), "k-conflict k-op k-violation"},
+	} {
+		var got []string
+		for _, m := range entries.FindAllStringSubmatch(htmlOf(t, c.page), -1) {
+			got = append(got, m[1])
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// A page without an explanation has the commands that add one.
 func TestPageWithoutExplanation(t *testing.T) {
-	if text := htmlOf(t, violatedPage(t)); !strings.Contains(text, "run <code>bloodhound explain 4daa56b854d2</code> and write this page again") {
-		t.Error("the page does not name the command")
+	text := htmlOf(t, violatedPage(t))
+	for _, want := range []string{`<code id="explain-first">bloodhound explain 4daa56b854d2</code><button data-copy="explain-first">`,
+		`<code id="report-then">bloodhound report 4daa56b854d2</code><button data-copy="report-then">`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if strings.Contains(htmlOf(t, explainedPage(t)), "explain-first") {
+		t.Error("a page with an explanation has the commands for one")
 	}
 }
 

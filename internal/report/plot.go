@@ -27,7 +27,7 @@ func curvePlot(c *explore.Curve, title, class string, value func(*explore.Point)
 	for i := range c.Points {
 		top = max(top, value(&c.Points[i]))
 	}
-	p := chart.New(title+" over runs", chart.Exactly(float64(last.Run), chart.Short), chart.FromZero(float64(top), chart.Short))
+	p := chart.New(title+" over runs", chart.Exactly(float64(last.Run), chart.Short).Named("runs"), chart.FromZero(float64(top), chart.Short))
 	path := fmt.Sprintf("M%.1f %.1f", p.X(0), p.Y(0))
 	for i := range c.Points {
 		path += fmt.Sprintf("L%.1f %.1f", p.X(float64(c.Points[i].Run)), p.Y(float64(value(&c.Points[i]))))
@@ -80,7 +80,7 @@ func loadPlots(l *explore.Load) []plotView {
 		slowest = max(slowest, b.Quantile(0.99))
 	}
 	seconds := func(v float64) string { return chart.Short(v) + " s" }
-	p := chart.New("operations per virtual second", chart.Exactly(end, seconds), chart.FromZero(top, chart.Short))
+	p := chart.New("operations per virtual second", chart.Exactly(end, seconds).Named("virtual time"), chart.FromZero(top, chart.Short))
 	for i := range buckets {
 		b, sum := &buckets[i], 0.0
 		for _, part := range []struct {
@@ -102,7 +102,7 @@ func loadPlots(l *explore.Load) []plotView {
 	if slowest == 0 {
 		return list
 	}
-	p = chart.New("latency of operations over virtual time", chart.Exactly(end, seconds), latencyAxis(float64(slowest)/1e6))
+	p = chart.New("latency of operations over virtual time", chart.Exactly(end, seconds).Named("virtual time"), latencyAxis(float64(slowest)/1e6))
 	for _, q := range []struct {
 		class string
 		share float64

@@ -19,19 +19,28 @@ func Shrunk(s *shrink.Shrunk) string {
 	return b.String()
 }
 
+// needed says that a run is 1-minimal.
+const needed = "without any one of its decisions the failure is gone"
+
 // ShrunkHead says what shrinking came to in a line.
-func ShrunkHead(s *shrink.Shrunk) string {
-	if s.From == s.To {
-		return fmt.Sprintf("no smaller run was found after %s: %s", plural.Count(s.Runs, "run"), shrunkEnd(s))
+func ShrunkHead(s *shrink.Shrunk) string { return shrunkHead(s, "1-minimal ("+needed+")") }
+
+// ShrunkPlain is ShrunkHead for pages, without the word 1-minimal.
+func ShrunkPlain(s *shrink.Shrunk) string { return shrunkHead(s, needed) }
+
+func shrunkHead(s *shrink.Shrunk, minimal string) string {
+	end := minimal
+	if !s.Minimal {
+		end = shrunkEnd(s)
 	}
-	return fmt.Sprintf("shrunk in %s: %s", plural.Count(s.Runs, "run"), shrunkEnd(s))
+	if s.From == s.To {
+		return fmt.Sprintf("no smaller run was found after %s: %s", plural.Count(s.Runs, "run"), end)
+	}
+	return fmt.Sprintf("shrunk in %s: %s", plural.Count(s.Runs, "run"), end)
 }
 
-// shrunkEnd says whether the smallest run is 1-minimal.
+// shrunkEnd says how far the smallest run is known to be minimal.
 func shrunkEnd(s *shrink.Shrunk) string {
-	if s.Minimal {
-		return "1-minimal (without any one of its decisions the failure is gone)"
-	}
 	end := fmt.Sprintf("stopped before it was proven minimal (%s)", s.End)
 	if n := s.To.Decisions; n > 0 {
 		end += fmt.Sprintf("; %d of its %s are known to be needed", s.Needed, plural.Count(n, "decision"))

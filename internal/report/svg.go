@@ -122,8 +122,7 @@ func (p *PageOf) overview(c canvas, f *focus, ops []history.Operation) template.
 	names := preferConflict(clients(ops), ops, f)
 	d := &plane{Drawing: &chart.Drawing{}, canvas: c, f: f, right: c.width - 14, top: 26, lanes: p.lanes()}
 	faultsAt := d.top
-	caused := p.Explanation != nil && len(p.Explanation.Points) > 1
-	if caused {
+	if p.caused() {
 		faultsAt += stripHeight + 20
 	}
 	nodesAt := faultsAt + float64(len(injections))*rowHeight + 26
@@ -157,7 +156,7 @@ func (p *PageOf) overview(c canvas, f *focus, ops []history.Operation) template.
 	}
 	d.Add("</g>")
 	d.operations(names, ops, clientsAt, p.Outcome)
-	if caused {
+	if p.caused() {
 		d.cause(p.Explanation, bottom)
 	}
 	d.Add(`<g clip-path="url(#window%s)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
@@ -166,6 +165,29 @@ func (p *PageOf) overview(c canvas, f *focus, ops []history.Operation) template.
 	d.Add("</svg>")
 	return template.HTML(d.String())
 }
+
+// legend names the marks that the timeline has.
+func (p *PageOf) legend(f *focus, ops []history.Operation) (list []legendView) {
+	add := func(drawn bool, class, text string) {
+		if drawn {
+			list = append(list, legendView{class, text})
+		}
+	}
+	conflict := func(op history.Operation) bool { return f.conflict[op.Call] }
+	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, f.fromNs, f.toNs, pageInjections)
+	add(p.caused(), "k-chance", "chance of failure with new random choices after a moment, and 95 % intervals")
+	add(slices.ContainsFunc(ops, conflict), "k-conflict", "operation in conflict")
+	add(slices.ContainsFunc(ops, func(op history.Operation) bool { return !conflict(op) }), "k-op", "operation")
+	add(len(injections)+len(callsWithFaults(p.Outcome.DiskChanges, f)) > 0, "k-fault", "fault, and the nodes it affects")
+	add(p.Diagram != nil && slices.ContainsFunc(p.Diagram.Messages, func(m Message) bool {
+		return m.ReadEvent == 0 && m.SentNs >= f.fromNs && m.SentNs <= f.toNs
+	}), "k-unread", "unread message")
+	add(true, "k-violation", "violation")
+	return list
+}
+
+// caused reports whether the timeline has the chance of failure over time.
+func (p *PageOf) caused() bool { return p.Explanation != nil && len(p.Explanation.Points) > 1 }
 
 // faults draws faults as bars, and marks the nodes that they affect.
 func (d *plane) faults(injections []fault.Injection, y float64) {
@@ -235,7 +257,12 @@ func (d *plane) cause(e *Explanation, bottom float64) {
 		d.Add(`<line class="grid" x1="%.0f" y1="%.1f" x2="%.0f" y2="%.1f"/>`, d.gutter, at, d.right, at)
 		d.Text(d.gutter-8, at+4, "tick", "end", fmt.Sprintf("%d %%", 100*share))
 	}
-	d.label((top+base)/2+4, "label", "P(failure)")
+	if middle := (top+base)/2 + 4; d.suffix == "" {
+		d.label(middle, "label", "chance of failure")
+	} else {
+		d.label(middle-6, "label", "chance of")
+		d.label(middle+7, "label", "failure")
+	}
 	d.Add(`<g clip-path="url(#window%s)" class="strip">`, d.suffix)
 	at := func(ns int64) float64 { // not clamped, as lines lead out of the window
 		return d.gutter + float64(ns-d.f.fromNs)/float64(max(d.f.toNs-d.f.fromNs, 1))*(d.right-d.gutter)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -270,20 +271,34 @@ func faultEntries(f *fault.Injection) []entry {
 	return append(list, entry{f.EndNs, 0, "fault", fmt.Sprintf("%s %s ends", f.Kind, f.Target), ""})
 }
 
-// callFaults are the faults of single calls, which a ledger does not list, by the decisions that injected them.
-func callFaults(s *StoryOf, at int64) (list []entry) {
-	o := s.Outcome
+// callDecision is a decision that injected a fault into a call.
+type callDecision struct {
+	atNs int64
+	kind world.FaultKind
+	node string
+}
+
+// callDecisions are the faults of single calls until a time, which a ledger does not list, by the decisions that injected them.
+func callDecisions(o *check.Judged, untilNs int64) (list []callDecision) {
 	if len(o.DecisionsNs) != len(o.Decisions) {
 		return nil
 	}
 	for i, d := range o.Decisions {
 		rest, ok := strings.CutPrefix(d.Stream, "fault/")
-		word, target, _ := strings.Cut(rest, "/")
+		word, node, _ := strings.Cut(rest, "/")
 		kind := world.FaultKind(word)
-		if !ok || !fault.Known(kind) || fault.RowOf(kind).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
-			continue
+		if ok && fault.Known(kind) && fault.RowOf(kind).Place == fault.OnCall && o.DecisionsNs[i] <= untilNs {
+			list = append(list, callDecision{o.DecisionsNs[i], kind, node})
 		}
-		list = append(list, entry{o.DecisionsNs[i], 0, "fault", fmt.Sprintf("%s %s: one call", kind, target), ""})
+	}
+	return list
+}
+
+// callFaults are the first faults of single calls as lines of a timeline.
+func callFaults(s *StoryOf, at int64) (list []entry) {
+	calls := callDecisions(s.Outcome, at)
+	for _, c := range calls[:min(len(calls), StoryInjections)] {
+		list = append(list, entry{c.atNs, 0, "fault", fmt.Sprintf("%s %s: one call", c.kind, c.node), ""})
 	}
 	return list
 }
