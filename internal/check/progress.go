@@ -241,7 +241,7 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without circ
 					"during_faults, make the grace shorter, begin with a warmup, or let faults rest", s)
 			case n.all >= c.Failures && n.outside > 0:
 				return nil, 0, fmt.Sprintf("%s failed all of %d times, but only %d of these did not overlap a fault or the grace; "+
-					"make failures or the grace smaller, or let faults rest", s, n.all, n.outside)
+					"reduce `failures` or `grace`, or add times without faults", s, n.all, n.outside)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ var manuals = map[string]program.Manual{
 		holds("all properties hold"),
 		violated("a property is violated, and a second run of the seed was the same"),
 		notReproducible("the run is not reproducible"),
-		unknown("no verdict, for the reason printed; always with `--until`"),
+		unknown("no verdict; the reason is printed. A run with `--until` always ends with this code"),
 	}, "bloodhound run", "bloodhound run --seed 7 --logs", "bloodhound run examples/quickstart --trace run.trace"),
 	"explore": manual(onScreen, []program.Exit{
 		holds("all properties hold in all runs"),
@@ -85,7 +85,7 @@ var manuals = map[string]program.Manual{
 	"vm status": manual("", nil, "bloodhound vm status"),
 
 	"replay": manual(onScreen+" With `--at`, `--ps` and similar flags, it prints only the requested state.", []program.Exit{
-		holds("with `--at` and similar flags: the run is the stored one; with `--all`: no failure occurs again"),
+		holds("the run is the stored one (only with `--at` and similar flags); with `--all`: no failure occurs again"),
 		violated("the violation occurs again, in the stored run or in a changed but reproducible run; with `--all`: a failure occurs again"),
 		notReproducible("the run is not reproducible, or differs from the stored one for no known reason; with `--all`: this holds for at least one run"),
 		unknown("the run has changed and no longer fails (stale), or it is the same and the checks now give another verdict; " +
@@ -100,7 +100,7 @@ var manuals = map[string]program.Manual{
 		unknown("the run no longer shows the violation"),
 	}, "bloodhound report e4bbcad0e9dc --open", "bloodhound report e4bbcad0e9dc --html failure.html --markdown issue.md"),
 	"shrink": manual("Prints the smallest run and the command that replays it. "+inDocument, []program.Exit{
-		holds("the run is minimal: without any one of its decisions it does not fail"),
+		holds("the run is minimal: if any single decision is removed, it no longer fails"),
 		notReproducible("the run is not reproducible"),
 		unknown("a limit was reached first, or the run no longer fails"),
 	}, "bloodhound shrink e4bbcad0e9dc", "bloodhound shrink e4bbcad0e9dc --shrink-cpu 10m"),

@@ -115,7 +115,7 @@ func monotonic(p *world.Property, ops []history.Operation) verdict.Verdict {
 		}
 	}
 	if !tested {
-		v.Idle, v.Reason = true, "no key was read again after it had been read with a value: no value could have gone back"
+		v.Idle, v.Reason = true, "no key was read again after a read that returned a value, so this run could not show a value going back to an older one"
 		return v
 	}
 	v.Status = verdict.Holds
@@ -414,7 +414,7 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		if !slices.ContainsFunc(changes, func(p history.Operation) bool {
 			return sort(p.Op) == put && p.Input == o.Input && (p.Return == history.Pending || p.Return > o.Call)
 		}) {
-			return &changes[i], returnedAgain.Cause().Claim("the removal of %s was acknowledged, and it is there at the end", verdict.Shorten(o.Input))
+			return &changes[i], returnedAgain.Cause().Claim("%s is there at the end, although its removal was acknowledged", verdict.Shorten(o.Input))
 		}
 	}
 	return nil, failure.Claim{}

@@ -55,7 +55,7 @@ var propertyHistories = []struct {
 	{kind: world.Monotonic, name: "stays", short: "a:get a!1 b:get b!1", want: "holds"},
 	{kind: world.Monotonic, name: "goes back", short: "a:get a!10 b:get b!9", want: "violated", reason: "from 10 to 9"},
 	{kind: world.Monotonic, name: "goes back to nothing", short: "a:get a!1 b:get b!-", want: "violated", reason: "from 1 to nothing"},
-	{kind: world.Monotonic, name: "at the same time", short: "a:get b:get a!2 b!1", want: "no value could have gone back"},
+	{kind: world.Monotonic, name: "at the same time", short: "a:get b:get a!2 b!1", want: "could not show a value going back"},
 	{kind: world.Monotonic, name: "long ago", short: "c:get a:get a!2 c!1 b:get b!1", want: "violated", reason: "from 2 to 1"},
 	{kind: world.Monotonic, name: "other keys", short: "a:get(x) a!2 b:get(y) b!1 b:get(y) b!1", want: "holds"},
 	{kind: world.Monotonic, name: "fractions", short: "a:get a!1.5 a:get a!1.25", want: "violated", reason: "1.25"},
@@ -73,7 +73,7 @@ var propertyHistories = []struct {
 		leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
 	{kind: world.Monotonic, name: "no such key", keys: "x*", short: "a:get a!1 a:get a!2", want: `no key matches x*; there were key "k"`},
 	{kind: world.Monotonic, name: "a giant", short: "a:get a!1e999999999", want: "no number"},
-	{kind: world.Monotonic, name: "one read", short: "a:get a!1", want: "no value could have gone back"},
+	{kind: world.Monotonic, name: "one read", short: "a:get a!1", want: "could not show a value going back"},
 
 	{kind: world.Durability, name: "there", short: "a:put=1 a! b:get b!1", want: "holds"},
 	{kind: world.Durability, name: "gone", short: "a:put=1 a! b:get b!-", want: "violated", reason: "acknowledged"},

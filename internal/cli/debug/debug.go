@@ -60,14 +60,14 @@ func debugVerb(a *console.App) *cobra.Command {
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "listen for gdb at this `address`; without a host, only on this machine")
 	c.Flags().Var(flags.Number(&o.gdbPort, 1, math.MaxUint16, "give a port, from 1 to 65535"), "gdb-port", "the same as --listen 127.0.0.1:`port`")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
-	c.Flags().StringVar(&o.process, "process", "", "show debuggers only this `process`: NODE/PID, or the first one of NODE")
-	flags.AddSwitch(c, &o.delve, "delve", "print how to debug the Go program of --process backward with delve, and end")
-	flags.AddSwitch(c, &o.launch, "launch-json", "print a launch.json for debugging --process backward in VS Code, and end")
+	c.Flags().StringVar(&o.process, "process", "", "let the debugger see only this `process`: NODE/PID, or NODE for its first process")
+	flags.AddSwitch(c, &o.delve, "delve", "print how to step backward with delve through the Go program that --process names, then exit")
+	flags.AddSwitch(c, &o.launch, "launch-json", "print a launch.json to step backward in VS Code through the program that --process names, then exit")
 	flags.AddSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
-	flags.AddSwitch(c, &o.drivers, "drivers", "also show debuggers the processes of workloads")
+	flags.AddSwitch(c, &o.drivers, "drivers", "let the debugger also see the processes of workloads")
 	c.Flags().Var(flags.Number(&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"), "snapshots",
-		"how many snapshots to keep along the run: more make going back faster and need more memory (default: exploration.snapshots.max, or 24)")
+		"how many snapshots to keep along the run: with more of them, stepping back is faster but needs more memory (default: exploration.snapshots.max, or 24)")
 	c.Flags().Var(flags.Size(&f.SnapshotMemory), "snapshot-memory",
 		"memory for the snapshots, a `size` such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c

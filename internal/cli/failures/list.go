@@ -29,8 +29,8 @@ func listVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FOLDER]",
 		Short: "List the failures and the tests of a folder",
-		Long: "List a folder's failures, stored and committed, newest first, and its tests. Each configuration file is " +
-			"a test. Nothing runs.",
+		Long: "List the tests of a folder and its failures (stored and committed, newest first). Each configuration file " +
+			"is a test. Nothing runs.",
 		Args: flags.OneArgument,
 		RunE: func(_ *cobra.Command, args []string) error { return listFailures(a, f, append(args, ".")[0]) },
 	}

@@ -31,9 +31,9 @@ func replayVerb(a *console.App) *cobra.Command {
 		Use:   "replay ID [FOLDER or FILE]",
 		Short: "Replay a failure, or look at any moment of its run",
 		Long: "Replay a failure and compare the run with the stored one. ID is the id of a failure, a unique prefix" +
-			" of it, or the path of a failure file. If the run differs, replay lists what has changed. It lists " +
-			"the project's files that are newer than the failure and hides them from the run, unless a file that " +
-			"the run read has changed.\n\n" +
+			" of it, or the path of a failure file. If the run differs, replay lists what has changed. Files " +
+			"that were added to the project after the failure are listed, and hidden from the run so that it stays " +
+			"the same. They are not hidden if a file that the run read has changed.\n\n" +
 			"With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core, the run pauses once and " +
 			"prints the requested state. --logs then prints the lines written before that point. The run then " +
 			"continues to its end; inspecting it does not change it.\n\n" +

@@ -28,7 +28,7 @@ func shrinkVerb(a *console.App) *cobra.Command {
 		Long: "Make a failure's run smaller (fewer faults, operations and nodes, less time) as long as it still violates" +
 			" the property in the same way. The failure's file keeps the original and the smallest run; replay" +
 			" and report use the smallest.\n\n" +
-			"If a limit is reached first, the next shrink continues from there.",
+			"If shrinking reaches a limit before the run is minimal, the next shrink continues from there.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return shrinkStored(a, c, f, args) },
 	}

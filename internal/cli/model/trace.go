@@ -208,7 +208,7 @@ func traced(v *tla.Validation) (string, int) {
 	case !v.Accepted && v.Line > 0:
 		return fmt.Sprintf("REFUSED: no behavior gets past line %d of %s, item %d of %d", v.Line, v.Log, v.Item, v.Items), check.ExitViolated
 	case !v.Accepted && v.Position != "":
-		return fmt.Sprintf("REFUSED: some behavior consumes all of %s, but %s is true in none of them", v.Log, v.End), check.ExitViolated
+		return fmt.Sprintf("REFUSED: at least one behavior consumes all of %s, but %s is true in no such behavior", v.Log, v.End), check.ExitViolated
 	case !v.Accepted:
 		return fmt.Sprintf("REFUSED: no behavior goes through %s; name the position by --position to learn the line", v.Log), check.ExitViolated
 	case len(v.Unchecked) > 0:

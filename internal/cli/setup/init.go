@@ -54,7 +54,7 @@ func initVerb(a *console.App) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&template, "template", "", "write this `template`, an example with a planted bug: "+strings.Join(config.Templates(), ", "))
-	c.Flags().StringVar(&from, "from", "", "`name` of the program to test, if the folder has several; example writes an example instead")
+	c.Flags().StringVar(&from, "from", "", "`name` of the program or Compose file to use, if the folder has several; --from example writes an example")
 	return c
 }
 

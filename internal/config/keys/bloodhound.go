@@ -58,7 +58,7 @@ var simulation = sectionOf(
 	field{Name: "wait_for_setup", Shape: aDuration,
 		Says: "How long setup waits for a program to report completion through an Antithesis SDK. After that the " +
 			"run is `unknown`. `0s` does not wait.",
-		Default: "30s, at most a quarter of `max_time`, if a program uses an SDK; then a warning instead of `unknown`"},
+		Default: "if a program uses an SDK: 30s, or a quarter of `max_time` if that is less; exceeding it gives a warning instead of `unknown`"},
 	field{Name: "preempt_rate", Shape: aRate,
 		Says: "Probability that a thread loses its priority at one of its system calls, once per epoch of its " +
 			"calls.", Default: "0.05"},
