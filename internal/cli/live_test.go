@@ -62,7 +62,7 @@ func TestLiveWithoutItsProgram(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if code := Main([]string{"help"}, &out, &errs); code != 0 || !strings.Contains(out.String(), "Explore what running programs could do next") {
+	if code := Main([]string{"help"}, &out, &errs); code != 0 || !strings.Contains(out.String(), "Copy running programs and explore what the copies could do next") {
 		t.Errorf("help: exit code %d\n%s", code, &out)
 	}
 }

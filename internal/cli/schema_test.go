@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
@@ -71,6 +72,9 @@ func typeSchema(t reflect.Type, defs object) object {
 	case reflect.Map:
 		return object{"type": []any{"object", "null"}, "additionalProperties": typeSchema(t.Elem(), defs)}
 	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() {
+			return object{"type": "string", "format": "date-time"}
+		}
 		if t == reflect.TypeFor[world.Spec]() { // it belongs to the version that wrote it, and only replay reads it
 			return object{"type": "object"}
 		}

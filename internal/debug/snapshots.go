@@ -65,7 +65,11 @@ func (s *shelf) bytes() (total, mean int64) {
 
 // fit measures snapshots now and then, and drops some while they have more memory than they may.
 func (s *shelf) fit(by *Timeline) {
-	if s.budget.MemoryBytes == 0 || time.Since(s.measured) < measureTimes*s.measuring {
+	if s.budget.MemoryBytes == 0 {
+		return
+	}
+	// Until one is measured, all count as nothing.
+	if total, _ := s.bytes(); total > 0 && time.Since(s.measured) < measureTimes*s.measuring {
 		return
 	}
 	s.measured = time.Now()

@@ -56,7 +56,7 @@ func TestFederation(t *testing.T) {
 		peer(good + ", session: x"):                      "unable to parse IP",
 		peer(good + ", prefixes: [10.0.0.1/8]"):          "bits beyond its length",
 		peer(good + ", querys: 1"):                       `did you mean "queries"?`,
-		strings.Replace(peer(good), "{a: {", "{b: {", 1): "another one than that of this domain",
+		strings.Replace(peer(good), "{a: {", "{b: {", 1): "differs from this domain's",
 	} {
 		if f, err := load(text); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q gives %+v, %v instead of %q", text, f, err, problem)

@@ -138,7 +138,7 @@ func TestKept(t *testing.T) {
 		t.Error(err)
 	}
 	list[0].Entry.Said = "crashed"
-	if _, err := Audit(bytes.NewReader(text), "b", key, list); err == nil || !strings.Contains(err.Error(), "was not signed by the domain") {
+	if _, err := Audit(bytes.NewReader(text), "b", key, list); err == nil || !strings.Contains(err.Error(), "the domain did not sign entry") {
 		t.Error(err)
 	}
 }
