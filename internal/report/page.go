@@ -270,7 +270,7 @@ func (p *PageOf) commands() []commandView {
 		{"debug", "bloodhound debug " + run, "stop there in gdb"}}
 }
 
-// badgeView is what happened in a word, and what it happened to.
+// badgeView names a violation in a word, with the signal, program or property.
 type badgeView struct{ Word, Subject string }
 
 // endWords name the ends of programs that break a promise.
