@@ -62,7 +62,8 @@ func TestLiveWithoutItsProgram(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if code := Main([]string{"help"}, &out, &errs); code != 0 || !strings.Contains(out.String(), "Copy running programs and explore what the copies could do next") {
+	if code := Main([]string{"help"}, &out, &errs); code != 0 ||
+		!strings.Contains(out.String(), "Copy running programs and explore the next steps of the copies") {
 		t.Errorf("help: exit code %d\n%s", code, &out)
 	}
 }

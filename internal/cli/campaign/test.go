@@ -38,7 +38,8 @@ func testVerb(a *console.App) *cobra.Command {
 			return exploreProject(a, c, f, args, true)
 		},
 	}
-	flags.AddSwitch(c, &actors, "actor-mode", "run the tests of Go packages (default: ./...) in process: each simulated world lives inside the test's own process")
+	flags.AddSwitch(c, &actors, "actor-mode",
+		"run the tests of Go packages (default: ./...) in process: each simulated world lives inside the test's own process")
 	flags.AddSwitch(c, &f.switches, "switches", "with --actor-mode: also switch goroutines at operations of sync and sync/atomic")
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(&f.Set, c)

@@ -67,7 +67,8 @@ func debugVerb(a *console.App) *cobra.Command {
 	c.Flags().MarkHidden("rr")
 	flags.AddSwitch(c, &o.drivers, "drivers", "let the debugger also see the processes of workloads")
 	c.Flags().Var(flags.Number(&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"), "snapshots",
-		"how many snapshots to keep along the run: with more of them, stepping back is faster but needs more memory (default: exploration.snapshots.max, or 24)")
+		"how many snapshots to keep along the run: with more of them, stepping back is faster but needs more memory "+
+			"(default: exploration.snapshots.max, or 24)")
 	c.Flags().Var(flags.Size(&f.SnapshotMemory), "snapshot-memory",
 		"memory for the snapshots, a `size` such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c

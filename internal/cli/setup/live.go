@@ -24,7 +24,7 @@ const getLive = "install it with `go install github.com/bloodhound-dst/bloodhoun
 func liveVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "live [COMMAND] [ARGUMENTS]",
-		Short: "Copy running programs and explore what the copies could do next",
+		Short: "Copy running programs and explore the next steps of the copies",
 		Long: "Take checkpoints of running programs and let copies of them try new inputs, which a solver derives from the conditions " +
 			"in their code. The programs themselves are not disturbed. `live` is a program of its own, bloodhound-live. Its commands:\n\n" +
 			"  build      build a Go program that can be explored while it runs\n" +

@@ -36,7 +36,7 @@ func (a *app) watchVerb() *cobra.Command {
 	o := &watchOptions{}
 	c := &cobra.Command{
 		Use:   ownName,
-		Short: "Copy running programs and explore what the copies could do next",
+		Short: "Copy running programs and explore the next steps of the copies",
 		Long: "Take a checkpoint of each process of live.yaml periodically, and let copies of it try inputs that " +
 			"its handlers have not seen, which a solver derives from the conditions in the code. Copies reach " +
 			"nothing outside, and the process itself continues undisturbed.\n\n" +
