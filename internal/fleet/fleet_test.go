@@ -428,7 +428,7 @@ func TestBisect(t *testing.T) {
 		t.Fatalf("found without a repository: %+v", list)
 	}
 	var list []*records.Bisected
-	for tries := 0; len(list) < 2 && tries < 20; tries++ { // on a busy machine its time may be up before
+	for tries := 0; len(list) < 2 && tries < 200; tries++ { // on a busy machine its time may be up before
 		work(t, newWorker(s, "w3", &fake{name: "a", commit: "9", pause: time.Millisecond}))
 		list = bisects()
 	}
