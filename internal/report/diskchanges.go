@@ -144,7 +144,7 @@ func changeText(c *record.DiskChange) string {
 	text := c.Call + " " + path
 	switch {
 	case c.Call == record.Lost && c.Old != "":
-		return "the power loss undid the last change of the name " + path
+		return "the power loss took back the latest creation, rename or removal of " + path
 	case c.Call == record.Lost && c.From != c.To && c.From < c.To:
 		return fmt.Sprintf("the power loss left %d of the %s of %s", c.From, plural.Count(c.To, "byte"), path) + pages(c, " and the old content of ")
 	case c.Call == record.Lost:
