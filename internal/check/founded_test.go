@@ -28,9 +28,9 @@ func TestRecoveryOfWhatNeverWorked(t *testing.T) {
 	}{
 		{"no fault was seen", dead, unseen, nil, Unknown, "no operation has ever succeeded"},
 		{"it had ended by itself before", dead, observed, []record.NotUp{itself}, Unknown, "n1 was never ready: its main process ended with exit code 3"},
-		{"a fault came first", dead, observed, []record.NotUp{after}, Violated, "every put did not succeed"},
-		{"a fault was seen", dead, observed, nil, Violated, "every put did not succeed"},
-		{"it worked before", worked, unseen, nil, Violated, "every put did not succeed"},
+		{"a fault came first", dead, observed, []record.NotUp{after}, Violated, "no put succeeded"},
+		{"a fault was seen", dead, observed, nil, Violated, "no put succeeded"},
+		{"it worked before", worked, unseen, nil, Violated, "no put succeeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := world.Property{Name: "p", Kind: world.Recovery, TimeoutNs: 10e9, Check: world.Check{Type: world.RecoveryCheck}}

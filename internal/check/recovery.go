@@ -239,7 +239,11 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 func (g *again) unrecovered(p *world.Property, w window) Verdict {
 	v := verdict.New(p)
 	timeout := verdict.Seconds(w.endNs - w.fromNs)
-	c := notRecovered.Cause(g.code, w.code).Claim("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), verdict.Seconds(w.fromNs))
+	failed := g.name + " did not succeed"
+	if kind, all := strings.CutPrefix(g.name, "every "); all {
+		failed = "no " + kind + " succeeded"
+	}
+	c := notRecovered.Cause(g.code, w.code).Claim("%s within %s after %s at %s", failed, timeout, w.the(), verdict.Seconds(w.fromNs))
 	if g.lost != "" {
 		c = notAgain.Cause(g.code, w.code).Claim("%s: %s", c.Words, g.lost)
 	}
@@ -329,7 +333,7 @@ func unproven(things []*again, attempts []attempt, w window, complete bool) stri
 			return fmt.Sprintf("no job was under way after the last heal at %s", verdict.Seconds(w.fromNs))
 		case g == nil:
 			return fmt.Sprintf("no %s was tried after the last heal at %s; a command driver must go on for %s after the faults: "+
-				"set faults.stop so much before its end",
+				"set faults.stop so much before its end, or name other operations of the check",
 				a.kind, verdict.Seconds(w.fromNs), verdict.Seconds(w.endNs-w.fromNs))
 		case !g.done:
 			return undecided(g, w, complete)

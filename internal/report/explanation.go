@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -110,13 +112,10 @@ func moment(e *Explanation, replay string) string {
 		fmt.Fprintf(&b, "  no decision before %s was special; after it the failure could not be avoided\n", Seconds(j.After.AtNs))
 	}
 	for _, d := range e.Decided {
-		what := d.What
-		if what == "" && beginsFault(e.Faults, d) {
+		if d.What == "" && beginsFault(e.Faults, d) {
 			continue // the fault's own line says it in words
 		}
-		if what == "" {
-			what = fmt.Sprintf("%s: draw %d is %d of %d", d.Stream, d.Index, d.Value, d.N)
-		}
+		what := cmp.Or(d.What, packetWords(d), fmt.Sprintf("%s: draw %d is %d of %d", d.Stream, d.Index, d.Value, d.N))
 		fmt.Fprintf(&b, "  %14s  %s\n", Seconds(d.AtNs), clip(what))
 	}
 	for _, f := range e.Faults {
@@ -134,6 +133,23 @@ func moment(e *Explanation, replay string) string {
 			p.Hash, orElse(clip(p.Fails), "(the run is over)"), orElse(clip(p.Holds), "(the run is over)"))
 	}
 	return b.String()
+}
+
+// packetStream matches the streams of decisions about a packet of a TCP connection: net/CLIENT>SERVER:PORT/NUMBER/c2s/drop.
+var packetStream = regexp.MustCompile(`^net/([^>/]+)>([^/]+)/\d+/(c2s|s2c)/(drop|delay|corrupt)$`)
+
+// packetWords says what a decision did to a packet, or returns "" for other decisions. TCP sends a lost packet again.
+func packetWords(d Decided) string {
+	m := packetStream.FindStringSubmatch(d.Stream)
+	if m == nil {
+		return ""
+	}
+	from, to := m[1], m[2]
+	if m[3] == "s2c" {
+		from, to = to, from
+	}
+	fate := map[string]string{"drop": "is lost and sent again later", "delay": "is delayed", "corrupt": "is damaged, so it is sent again later"}
+	return fmt.Sprintf("a packet from %s to %s %s", from, to, fate[m[4]])
 }
 
 // beginsFault reports whether a decision injected a fault that begins at its time.

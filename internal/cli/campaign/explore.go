@@ -233,7 +233,7 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 	}
 }
 
-// runOf names the run of a failure, without its seed.
+// runOf says in which run a failure was found, as the last screen counts runs.
 func runOf(f *explore.Failure) string {
 	if f.Baseline {
 		return "run without faults"
@@ -241,7 +241,7 @@ func runOf(f *explore.Failure) string {
 	if f.Scout() {
 		return "run that looks for moments"
 	}
-	return fmt.Sprintf("run %d", f.Run)
+	return "after " + plural.Count(int(f.Run)+1, "run")
 }
 
 // replayKept replays the committed failures, and searches near those that are stale.
