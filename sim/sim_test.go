@@ -120,7 +120,7 @@ func TestAFailureIsStored(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	empty := &simulation{Campaign: Campaign{Dir: t.TempDir()}}
-	if _, err := empty.load("abc"); err == nil || !strings.Contains(err.Error(), "run the test without -sim.replay: it stores what it finds") {
+	if _, err := empty.load("abc"); err == nil || !strings.Contains(err.Error(), "run the test without -sim.replay: it stores its findings") {
 		t.Errorf("%v", err)
 	}
 	if _, err := report.Load(dir, "../x/y"); err == nil || !strings.Contains(err.Error(), "which is "+filepath.Join(dir, "failures", "ID-RUN.json")) {

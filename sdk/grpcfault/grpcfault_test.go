@@ -283,7 +283,7 @@ func TestRefused(t *testing.T) {
 		"there twice": func() {
 			grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "*", Operation: "a"}, grpcfault.Method{Name: "*", Operation: "b"})
 		},
-		"which is no error": func() {
+		"which is not an error": func() {
 			grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "*", Operation: "a", Answers: []grpcfault.Answer{{}}})
 		},
 		"is not between": func() {

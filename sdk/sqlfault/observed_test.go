@@ -160,7 +160,7 @@ func TestObservedRefuses(t *testing.T) {
 		}
 	}
 	if _, err := sqlfault.Observed(strings.NewReader(breach), sqlfault.Faults{},
-		func(string) sqlfault.Answer { return sqlfault.Answer{} }); err == nil || !strings.Contains(err.Error(), "have answer make its Err") {
+		func(string) sqlfault.Answer { return sqlfault.Answer{} }); err == nil || !strings.Contains(err.Error(), "let answer return its Err") {
 		t.Errorf("an answer without an error: %v", err)
 	}
 }

@@ -210,7 +210,7 @@ func TestRefused(t *testing.T) {
 		"two operations are":  {{Name: "a", Method: "*"}, {Name: "a", Method: "/a/b"}},
 		"is no method":        {{Name: "a", Method: "Charge"}},
 		"is there twice":      {{Name: "a", Method: "*"}, {Name: "b", Method: "*"}},
-		"is no error of gRPC": {{Name: "a", Method: "*", Codes: []codes.Code{codes.OK}}},
+		"is not a gRPC error": {{Name: "a", Method: "*", Codes: []codes.Code{codes.OK}}},
 	} {
 		func() {
 			defer func() {

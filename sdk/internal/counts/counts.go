@@ -198,7 +198,7 @@ func Read(r io.Reader) (Counts, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Operations)) {
 		if err := c.Operations[name].check(); err != nil {
-			return Counts{}, fmt.Errorf("the counts of %s cannot be: %w; store those of one Counter, unchanged", name, err)
+			return Counts{}, fmt.Errorf("the counts of %s cannot be: %w; store the counts of one Counter, unchanged", name, err)
 		}
 	}
 	return c, nil
