@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -202,21 +203,21 @@ func execute(t *testing.T, dir, program, command string) string {
 }
 
 // goVersion returns the version of the toolchain that compiles the servers of pages.
-func goVersion(t *testing.T) string {
-	t.Helper()
+var goVersion = sync.OnceValues(func() (string, error) {
 	cmd := exec.Command("go", "env", "GOVERSION")
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
-}
+	return strings.TrimSpace(string(out)), err
+})
 
 // printed compares the lines of output that a page shows with the output, in their order. "..." stands for any lines.
 func printed(t *testing.T, command, want, out string) {
 	t.Helper()
-	exact := goVersion(t) == pagesToolchain
+	version, err := goVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := version == pagesToolchain
 	rest := strings.Split(out, "\n")
 	for line := range strings.Lines(want) {
 		line = strings.TrimSuffix(line, "\n")

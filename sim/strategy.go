@@ -78,8 +78,8 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 			s.Strategy, search.Guided)
 	}
 	if s.lines != nil && s.Workers > 1 {
-		return nil, p, fmt.Errorf("the strategy %s needs the lines that each run executes, and the counters of a process are "+
-			"those of all runs at once: use one worker", s.Strategy)
+		return nil, p, fmt.Errorf("the strategy %s needs the lines that each run executes, and the counters of a process "+
+			"count all runs at once: use one worker", s.Strategy)
 	}
 	return strategy, p, nil
 }

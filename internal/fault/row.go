@@ -41,8 +41,10 @@ type Row struct {
 	Says  string // what happens
 	Shows string // when a program under test has observed it
 	Story string // a sentence about the target, %s, in stories; "" names the kind instead
-	Place Place
-	Keys  Keys
+	// StoryPast is the same sentence about a fault that is over.
+	StoryPast string
+	Place     Place
+	Keys      Keys
 	// Span bounds the durations, or delays, of a rule that names none. Kinds without a duration have none.
 	Span   Span
 	Amount *Amount // the fault's strength; nil for kinds without one

@@ -32,7 +32,7 @@ func keepBudget(t *testing.T, what, remedy string, found map[string][]string, bu
 		switch list, most := found[folder], budget[folder]; {
 		case len(list) > most:
 			t.Errorf("%s has %d %s, and its budget is %d: %s; the last of them are\n%s", folder, len(list), what, most, remedy,
-				strings.Join(list[max(0, len(list)-5):], "\n"))
+				strings.Join(list[max(0, min(most, len(list)-5)):], "\n"))
 		case len(list) < most:
 			t.Errorf("%s has %d %s: lower its budget from %d", folder, len(list), what, most)
 		}

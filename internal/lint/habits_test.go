@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -21,7 +20,7 @@ var habitBudget = map[string]int{}
 // habitFree are the pages and packages that a newcomer meets first. They have no budget.
 var habitFree = []string{"README.md", "docs/tutorial.md", "internal/cli", "internal/config/scaffolding"}
 
-// Pages and messages are free of the habits of translated English, but for a budget. -v prints every hit.
+// Pages and messages are free of the habits of translated English, but for a budget.
 func TestProseHasNoHabits(t *testing.T) {
 	found := map[string][]string{}
 	for name, text := range pages(t) {
@@ -57,26 +56,7 @@ func TestProseHasNoHabits(t *testing.T) {
 			t.Errorf("%s is read first and has no budget", folder)
 		}
 	}
-	checkHabitBudget(t, found)
-}
-
-func checkHabitBudget(t *testing.T, found map[string][]string) {
-	t.Helper()
-	for folder := range habitBudget {
-		found[folder] = append(found[folder], []string{}...)
-	}
-	for _, folder := range slices.Sorted(maps.Keys(found)) {
-		slices.Sort(found[folder])
-		list := strings.Join(found[folder], "\n\t")
-		switch have, budget := len(found[folder]), habitBudget[folder]; {
-		case have > budget:
-			t.Errorf("%s has %d habits of translated English, and its budget is %d:\n\t%s", folder, have, budget, list)
-		case have < budget:
-			t.Errorf("%s has %d habits of translated English: lower its budget from %d", folder, have, budget)
-		default:
-			t.Logf("%s: %d\n\t%s", folder, have, list)
-		}
-	}
+	keepBudget(t, "habits of translated English", "rewrite the sentence", found, habitBudget)
 }
 
 func describeHit(file string, line int, hit prose.Hit) string {

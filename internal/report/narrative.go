@@ -64,21 +64,6 @@ func (t *timesTold) clash() bool {
 	return len(seen) < len(t.told)
 }
 
-// faultPast says what the target of a fault went through; %s is the target.
-var faultPast = map[world.FaultKind]string{
-	fault.Partition: "%s was cut off",
-	fault.Clog:      "packets of %s waited",
-	fault.SlowLink:  "the link of %s was slow",
-	fault.Crash:     "%s was killed and stayed down",
-	fault.PowerLoss: "%s lost power and stayed down",
-	fault.Restart:   "%s was told to end and stayed down",
-	fault.Pause:     "%s stood still",
-	fault.DiskFull:  "the disk of %s was full",
-	fault.SlowDisk:  "the disk of %s was slow",
-	fault.ClockSkew: "the clock of %s was wrong",
-	fault.ClockJump: "the clock of %s jumped",
-}
-
 // faultSentence tells the faults that may have led to the violation.
 func (s *StoryOf) faultSentence(t *timesTold) string {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
@@ -112,16 +97,11 @@ func (s *StoryOf) faultSentence(t *timesTold) string {
 
 // pastFault tells a fault that is over.
 func pastFault(f *fault.Injection, t *timesTold) string {
-	form, known := faultPast[f.Kind]
-	target := Visible(f.Target, screenValueRunes)
-	from, to, link := strings.Cut(target, "-")
-	switch {
-	case !known:
-		form = kindWords(f.Kind) + " hit %s"
-	case f.Kind == fault.Partition && link:
-		form, target = "%s", from+" and "+strings.TrimPrefix(to, ">")+" were cut off from each other"
+	form := kindWords(f.Kind) + " hit %s"
+	if fault.Known(f.Kind) {
+		form = cmp.Or(fault.RowOf(f.Kind).StoryPast, form)
 	}
-	text := fmt.Sprintf(form, target)
+	text := onTarget(f, Visible(f.Target, screenValueRunes), form, "were")
 	if f.EndNs > f.StartNs && !untilEnd(*f) {
 		return fmt.Sprintf("%s from %s to %s", text, t.about(f.StartNs), t.about(f.EndNs))
 	}

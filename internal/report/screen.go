@@ -383,23 +383,24 @@ func operationLine(op *history.Operation) storyLine {
 
 // faultText tells a fault.
 func faultText(f *fault.Injection) string {
-	var form string
+	form := kindWords(f.Kind) + " on %s"
 	if fault.Known(f.Kind) {
-		form = fault.RowOf(f.Kind).Story
+		form = cmp.Or(fault.RowOf(f.Kind).Story, form)
 	}
-	target := f.Target
-	from, to, link := strings.Cut(target, "-")
-	switch {
-	case form == "":
-		form = kindWords(f.Kind) + " on %s"
-	case f.Kind == fault.Partition && link:
-		form, target = "%s", from+" and "+strings.TrimPrefix(to, ">")+" are cut off from each other"
-	}
-	text := fmt.Sprintf(form, target)
+	text := onTarget(f, f.Target, form, "are")
 	if f.EndNs > f.StartNs && !untilEnd(*f) {
 		text += " until " + milliseconds(f.EndNs)
 	}
 	return text
+}
+
+// onTarget puts the target of a fault into a sentence, in place of %s. A partition of a link has a sentence of its own, with
+// the form of "be" for its tense.
+func onTarget(f *fault.Injection, target, form, be string) string {
+	if from, to, link := strings.Cut(target, "-"); link && f.Kind == fault.Partition {
+		return from + " and " + strings.TrimPrefix(to, ">") + " " + be + " cut off from each other"
+	}
+	return fmt.Sprintf(form, target)
 }
 
 // kindWords is the name of a kind in plain words.

@@ -186,7 +186,7 @@ func linesOfFiles(a *console.App, names []string) (events []model.Event, unorder
 	}
 	logs := propose.ReadLogs(names, texts)
 	if logs.Left > 0 {
-		a.Note("note: %s around those of runs left out", plural.Count(logs.Left, "line"))
+		a.Note("note: left out %s around the lines of runs", plural.Count(logs.Left, "line"))
 	}
 	return logs.Events, logs.Disordered, nil
 }

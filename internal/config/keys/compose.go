@@ -87,14 +87,14 @@ func filesOf(kind string, more ...field) shape {
 		{Name: "external", Shape: aFlag, Says: "Exists in Docker. A service that uses it is an error.", Default: "false"},
 		{Name: "labels", Shape: anyShape, Idle: forPeople},
 		{Name: "name", Shape: aText, Idle: kind + " have the names that services use"},
-		{Name: "template_driver", Shape: anyShape, Refused: "write the file without a template; a world is no swarm"},
+		{Name: "template_driver", Shape: anyShape, Refused: "write the file without a template; a world is not a swarm"},
 	}, more...)})
 }
 
 var (
 	composeSecrets = filesOf("secrets",
-		field{Name: "driver", Shape: anyShape, Refused: "use `file:` or `environment:`; a world is no swarm"},
-		field{Name: "driver_opts", Shape: anyShape, Refused: "use `file:` or `environment:`; a world is no swarm"})
+		field{Name: "driver", Shape: anyShape, Refused: "use `file:` or `environment:`; a world is not a swarm"},
+		field{Name: "driver_opts", Shape: anyShape, Refused: "use `file:` or `environment:`; a world is not a swarm"})
 	composeConfigs = filesOf("configs", field{Name: "content", Shape: aText, Says: "Contents."})
 )
 
@@ -136,6 +136,6 @@ var deploy = sectionOf(
 )
 
 const (
-	noSwarm   = "a world is no swarm"
+	noSwarm   = "a world is not a swarm"
 	noDevices = "remove it; a world has no devices of the host"
 )

@@ -23,7 +23,7 @@ var Federation = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "key", Shape: aText, Says: "Public key, printed by `bloodhound live federate key` on the peer's side."},
 		field{Name: "address", Shape: aText, Says: "Host and port of the peer."},
 		field{Name: "session", Shape: aText, Says: "Address of the peer's end of the BGP session with this router.",
-			Default: "none; the peer takes part in checks, and is no neighbour"},
+			Default: "none; the peer takes part in checks without being a neighbour"},
 		field{Name: "prefixes", Shape: texts,
 			Says: "Prefixes that the peer may try and send in a check, such as `198.51.100.0/22 le 24`.", Default: "all prefixes up to /24"},
 		field{Name: "queries", Shape: wholeFrom(0),

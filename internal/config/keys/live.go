@@ -14,7 +14,7 @@ var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 			Says: "Average number of CPUs for explorers and solver together.", Default: "0.25"},
 		field{Name: "cpu_list", Shape: listOf(shape{Kind: schema.Whole, Max: 1023}),
 			Says:    "CPU numbers for copies and the solver.",
-			Default: "of copies those of their process, of the solver those that it was started on"},
+			Default: "a copy's process's CPUs; for the solver, the CPUs it was started on"},
 		field{Name: "memory_bytes", Shape: wholeFrom(1 << 20),
 			Says: "Memory that a copy may use beyond its process, and memory of the solver.", Default: "512 MiB"},
 		field{Name: "cgroup", Shape: aText,

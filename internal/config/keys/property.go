@@ -14,7 +14,7 @@ var allowance = sectionOf(
 		Says: "Exit codes. A signal's is 128 plus its number.", Default: "any, with `panic`"},
 	field{Name: "panic", Shape: aPattern, Verbatim: true,
 		Says: "Regular expression for one of the last lines of the log, or of a panic's report. Without it, panics " +
-			"are never allowed.", Default: "any end that is no panic"},
+			"are never allowed.", Default: "any end other than a panic"},
 	field{Name: "while", Shape: anyOf(oneOf(FaultKinds...), listOf(oneOf(FaultKinds...))),
 		Says: "Kinds of faults, one of which affects the node or did up to 5 seconds before.", Default: "at any time"},
 )

@@ -104,7 +104,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "user", Shape: aText, Says: "User and group, by name or number: `U` or `U:G`.", Default: "root"},
 	{Name: "stop_signal", Shape: aText,
 		Says:    "Signal that the fault `restart` sends to the main process, by name or number.",
-		Default: "that of the image, else SIGTERM"},
+		Default: "the image's, else SIGTERM"},
 	{Name: "stop_grace_period", Shape: aDuration,
 		Says: "Time between the stop signal and SIGKILL to all processes of the node.", Default: "10s"},
 	{Name: "ports", Shape: listOf(anyOf(aText, sectionOf(
@@ -112,7 +112,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "published", Shape: aText, Says: "Port of the host."},
 		field{Name: "host_ip", Shape: aText, Idle: "the host cannot connect to a world"},
 		field{Name: "protocol", Shape: aText, Idle: "nodes reach each other by every protocol"},
-		field{Name: "mode", Shape: aText, Idle: "a world is no swarm"},
+		field{Name: "mode", Shape: aText, Idle: "a world is not a swarm"},
 		field{Name: "name", Shape: aText, Idle: "documentation only"},
 		field{Name: "app_protocol", Shape: aText, Idle: "documentation only"},
 	))), Says: "Not needed between nodes. `localhost` in a target or endpoint means the node that publishes its " +
@@ -210,8 +210,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "pre_start", Shape: anyShape, Refused: "make it a service that this one waits for with `service_completed_successfully`"},
 	{Name: "post_start", Shape: listOf(sectionOf(
 		field{Name: "command", Shape: command, Says: "Program and its arguments."},
-		field{Name: "user", Shape: aText, Says: "User and group of the command.", Default: "that of the node"},
-		field{Name: "working_dir", Shape: aText, Says: "Working directory of the command.", Default: "that of the node"},
+		field{Name: "user", Shape: aText, Says: "User and group of the command.", Default: "the node's"},
+		field{Name: "working_dir", Shape: aText, Says: "Working directory of the command.", Default: "the node's"},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to the node's."},
 		field{Name: "privileged", Shape: aFlag, Idle: noPrivileges},
 	)), Says: "Commands that run in the node once, after its main process first started. Others wait for them. If " +

@@ -282,7 +282,7 @@ properties:
 }
 
 // placeholder stands for a client of a protocol that is not known.
-const placeholder = `# The client. http, redis, sql and etcd are built in; command runs a program of yours (bloodhound docs write-a-driver).
+const placeholder = `# The client. http, redis, sql and etcd are built in; command runs your own program (bloodhound docs write-a-driver).
 # workload:
 #   driver: command
 #   config: {command: python3 driver.py}

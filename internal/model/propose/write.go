@@ -43,7 +43,7 @@ func (p *Proposal) Write(to io.Writer, files *world.Mapping, from string) error 
 		fmt.Fprintf(w, "%s# %s\n", strings.Repeat(" ", indent), fmt.Sprintf(format, args...))
 	}
 	say(0, "A proposal, to be edited: rules come from words and numbers that the specification and lines have in common, not from what they mean.")
-	say(0, "Read each rule: is the line written when the step is taken, and before others can see it? Are the arguments those of the step?")
+	say(0, "Read each rule: is the line written when the step is taken, and before others can see it? Are the arguments the step's?")
 	say(0, "From %s: %s in %s, by nodes %s.", from, plural.Count(p.lines, "line"), plural.Count(len(p.templates), "template"), strings.Join(p.nodes, ", "))
 	for _, a := range p.assumptions() {
 		say(0, "Check: %s", a)
