@@ -332,8 +332,8 @@ func unproven(things []*again, attempts []attempt, w window, complete bool) stri
 		case g == nil && a.kind == jobKind:
 			return fmt.Sprintf("no job was under way after the last heal at %s", verdict.Seconds(w.fromNs))
 		case g == nil:
-			return fmt.Sprintf("no %s was tried after the last heal at %s; a command driver must go on for %s after the faults: "+
-				"set faults.stop so much before its end, or name other operations of the check",
+			return fmt.Sprintf("no %s was tried after the last heal at %s; the workload must try it for %s after the faults: "+
+				"set faults.stop that long before its end, or name other operations in the check",
 				a.kind, verdict.Seconds(w.fromNs), verdict.Seconds(w.endNs-w.fromNs))
 		case !g.done:
 			return undecided(g, w, complete)

@@ -114,21 +114,11 @@ func (s *Screen) lines() []string {
 	if s.ID != "" {
 		head += strings.Repeat(" ", max(ScreenColumns-width(head)-len(s.ID), 2)) + s.ID
 	}
-	lines := []string{head}
-	reasonLines := screenReason
-	if len(s.Story) == 0 || strings.HasPrefix(s.Verdict, "UNKNOWN") { // with the remedy
-		reasonLines = screenUnknown
+	story := s.Story[:min(len(s.Story), max(screenStory, screenProperties))]
+	lines := s.parts(head, wrapStory(story))
+	if len(lines) > ScreenLines { // no room for lines that are wrapped
+		lines = s.parts(head, story)
 	}
-	lines = append(lines, wrap(s.Reason, "  ", reasonLines)...)
-	section := func(list []string) {
-		if len(list) > 0 {
-			lines = append(append(lines, ""), list...)
-		}
-	}
-	section(s.Story[:min(len(s.Story), max(screenStory, screenProperties))])
-	section(s.Numbers)
-	section(s.nextCommands())
-	section(s.coverage())
 	for len(lines) > ScreenLines { // the blank lines between the parts go first
 		i := slices.Index(lines, "")
 		if i < 0 {
@@ -141,6 +131,42 @@ func (s *Screen) lines() []string {
 			width(command)+2 < ScreenColumns-screenHint {
 			lines[i] = Fit(lines[i], ScreenColumns)
 		}
+	}
+	return lines
+}
+
+// parts are the lines of the screen with a blank line between its parts.
+func (s *Screen) parts(head string, story []string) []string {
+	lines := []string{head}
+	reasonLines := screenReason
+	if len(s.Story) == 0 || strings.HasPrefix(s.Verdict, "UNKNOWN") { // with the remedy
+		reasonLines = screenUnknown
+	}
+	lines = append(lines, wrap(s.Reason, "  ", reasonLines)...)
+	section := func(list []string) {
+		if len(list) > 0 {
+			lines = append(append(lines, ""), list...)
+		}
+	}
+	section(story)
+	section(s.Numbers)
+	section(s.nextCommands())
+	section(s.coverage())
+	return lines
+}
+
+// wrapStory breaks each long line of a story into at most two, the second below the text of the first.
+func wrapStory(story []string) (lines []string) {
+	const indent = "           " // as wide as a time
+	for _, line := range story {
+		if width(line) <= ScreenColumns || !strings.HasPrefix(line, " ") {
+			lines = append(lines, line)
+			continue
+		}
+		at, text := line[:len(indent)], line[len(indent):]
+		broken := wrap(text, indent, 2)
+		broken[0] = at + strings.TrimPrefix(broken[0], indent)
+		lines = append(lines, broken...)
 	}
 	return lines
 }
@@ -233,6 +259,14 @@ func wrap(text, indent string, most int) (lines []string) {
 	return lines
 }
 
+// FoundNote tells a failure as soon as it is found, before it is shrunk.
+func FoundNote(s *StoryOf, where string) string {
+	c := ScreenOf(s, "")
+	lines := append([]string{fmt.Sprintf("FOUND  %s is violated (%s): %s", c.Name, where, c.Reason)}, wrapStory(c.Story)...)
+	lines = append(lines, "Shrinking begins when the search ends; Ctrl-C keeps the smallest run so far.")
+	return strings.Join(lines, "\n")
+}
+
 // ScreenOf is the screen of a violation: its story and the commands for its failure. arguments are those that name the project.
 func ScreenOf(s *StoryOf, arguments string) *Screen {
 	v := &s.Verdict
@@ -302,7 +336,7 @@ func storyLines(s *StoryOf) (lines []string) {
 		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.event, y.event))
 	})
 	for _, l := range list {
-		lines = append(lines, Fit(fmt.Sprintf("%9s  %s", milliseconds(l.atNs), l.text), ScreenColumns))
+		lines = append(lines, fmt.Sprintf("%9s  %s", milliseconds(l.atNs), l.text))
 	}
 	return lines
 }
@@ -432,7 +466,8 @@ func untested(entries []fault.Entry) (names []string) {
 }
 
 // tests fills in which faults were injected and which were not.
-func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
+func (c *Screen) tests(spec *world.Spec, entries []fault.Entry, first *StoryOf) {
+	entries = storyFirst(entries, first)
 	for i := range entries {
 		e := &entries[i]
 		if e.Delivered == 0 {
@@ -458,6 +493,24 @@ func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
 	if len(c.Missing) > 0 && !written {
 		c.Remedy = "--mode " + world.Harsh
 	}
+}
+
+// storyFirst sorts the kinds of faults that the story of a failure names before all others, since a narrow screen lists
+// only some.
+func storyFirst(entries []fault.Entry, first *StoryOf) []fault.Entry {
+	if first == nil {
+		return entries
+	}
+	told, _ := causes(first.Outcome, cmp.Or(first.Verdict.TimeNs, first.Outcome.VirtualNs), screenFaults)
+	rank := func(e fault.Entry) int {
+		if slices.ContainsFunc(told, func(f fault.Injection) bool { return f.Kind == e.Kind }) {
+			return 0
+		}
+		return 1
+	}
+	sorted := slices.Clone(entries)
+	slices.SortStableFunc(sorted, func(x, y fault.Entry) int { return rank(x) - rank(y) })
+	return sorted
 }
 
 // disks says that power losses were those of one kind of file system, where nothing was found.
@@ -522,7 +575,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 			c.Name = fmt.Sprintf("%s over %s", plural.Count(len(t.Properties), "property"), plural.Count(t.Runs, "run"))
 		}
 	}
-	c.tests(spec, t.Faults.Entries)
+	c.tests(spec, t.Faults.Entries, first)
 	if first == nil {
 		c.disks(spec, t.Faults.Entries)
 		c.Next = c.campaignHints(t, status, arguments)
@@ -531,11 +584,9 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		}
 	}
 	c.Numbers = append(c.Numbers, wrap(campaignNumbers(t), "", 2)...)
-	var log []record.LogLine
-	if first != nil {
-		log = first.Outcome.Log
+	if first == nil { // else the story says more
+		c.Numbers = append(c.Numbers, failing(spec, t.Operations, t.Reasons, nil)...)
 	}
-	c.Numbers = append(c.Numbers, failing(spec, t.Operations, t.Reasons, log)...)
 	for i := range t.Code[:min(len(t.Code), screenCode)] {
 		c.Numbers = append(c.Numbers, Fit(fmt.Sprintf("Coverage of %s: %s", t.Code[i].Path, t.Code[i]), ScreenColumns))
 	}
@@ -594,7 +645,7 @@ func foundText(t *explore.Totals, id string) string {
 			text = fmt.Sprintf("Found after %s (--seed %d).", plural.Count(int(f.Run)+1, "run"), t.Seed)
 		}
 		if s := f.Shrunk; s != nil {
-			text += shrunkText(s.From, s.To)
+			text += shrunkText(s)
 		}
 		return text
 	}
@@ -611,8 +662,9 @@ func (c *Screen) shrinkFurther(t *explore.Totals, id, arguments string) {
 	}
 }
 
-// shrunkText says what shrinking has taken away.
-func shrunkText(from, to shrink.Size) string {
+// shrunkText says what shrinking has taken away, and how many runs it took.
+func shrunkText(s *shrink.Shrunk) string {
+	from, to := s.From, s.To
 	var parts []string
 	add := func(what string, a, b int) {
 		if a != b {
@@ -624,7 +676,7 @@ func shrunkText(from, to shrink.Size) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " Shrunk: " + strings.Join(parts, ", ") + "."
+	return fmt.Sprintf(" Shrunk in %s: %s.", plural.Count(s.Runs, "run"), strings.Join(parts, ", "))
 }
 
 func campaignNumbers(t *explore.Totals) string {
@@ -793,10 +845,13 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, statu
 		if c.nothingWorked(status, r.NeverReady, r.DriverFailed, r.Operations) {
 			c.Next = helpless(arguments)
 		}
+		c.Numbers = failing(spec, r.Operations, r.Reasons, log)
 	}
-	c.Numbers = append(c.Numbers, runNumbers(r, seed))
-	c.Numbers = append(c.Numbers, failing(spec, r.Operations, r.Reasons, log)...)
-	c.tests(spec, r.Faults)
+	c.Numbers = append([]string{runNumbers(r, seed)}, c.Numbers...)
+	c.tests(spec, r.Faults, first)
+	if len(c.Missing) > 0 && c.Remedy == "" {
+		c.Remedy = "more runs: explore"
+	}
 	return c
 }
 
@@ -820,7 +875,7 @@ func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgemen
 			c.Numbers = append(c.Numbers, Fit("Changed: "+clip(change), ScreenColumns))
 		}
 	}
-	c.tests(spec, r.Faults)
+	c.tests(spec, r.Faults, first)
 	return c
 }
 

@@ -100,7 +100,7 @@ func TestOneFaultAlone(t *testing.T) {
 		t.Errorf("%+v is left of %+v, after %d runs", r.To, r.From, w.calls)
 	}
 	for _, stage := range stages {
-		if stage != "time" && stage != "one fault alone" {
+		if stage != "ending the run earlier" && stage != "trying single faults" {
 			t.Errorf("more than one fault is left in the stage %q", stage)
 			break
 		}

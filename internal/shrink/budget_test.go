@@ -24,7 +24,7 @@ func TestABudgetIsShared(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, stage := range []string{"faults", "operations", "nodes", "single decisions"} {
+			for _, stage := range []string{"removing faults", "removing operations", "removing nodes", "trying each decision"} {
 				if !slices.Contains(stages, stage) {
 					t.Errorf("tape %d, %d runs: %s had no turn, only %q", i, budget, stage, stages)
 				}

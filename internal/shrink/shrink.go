@@ -144,7 +144,7 @@ type work struct {
 }
 
 // halving is the stage that gains most, and may need many runs for it.
-const halving = "half of the operations"
+const halving = "halving the operations"
 
 // proofEvery is the number of runs after which a smaller run is made again, also within a stage: whatever ends the search, no more than these runs are lost.
 const proofEvery = 10
@@ -182,20 +182,20 @@ rounds:
 			name string
 			do   func()
 		}{
-			{"time", func() { w.end(slackNs) }},
-			{"one fault alone", w.alone},
+			{"ending the run earlier", func() { w.end(slackNs) }},
+			{"trying single faults", w.alone},
 			{halving, w.halve}, // early: all runs after it take half as long
-			{"decisions other than faults", w.noise},
-			{"faults", w.faults},
-			{"many decisions", w.many},
-			{"operations", w.operations},
-			{"operations, with faults elsewhere", w.elsewhere},
-			{"fewer faults at other moments", w.leap},
-			{"nodes", w.nodes},
-			{"decisions", w.decisions},
-			{"durations", w.durations},
-			{"time", func() { w.end(0) }},
-			{"single decisions", w.singles},
+			{"removing random decisions", w.noise},
+			{"removing faults", w.faults},
+			{"removing many decisions", w.many},
+			{"removing operations", w.operations},
+			{"removing operations, moving faults", w.elsewhere},
+			{"moving faults", w.leap},
+			{"removing nodes", w.nodes},
+			{"removing decisions", w.decisions},
+			{"shortening faults", w.durations},
+			{"ending the run earlier", func() { w.end(0) }},
+			{"trying each decision", w.singles},
 		} {
 			w.enter(stage.name, true)
 			w.turn.patient = stage.name == halving
@@ -213,7 +213,7 @@ rounds:
 		}
 	}
 	// Whatever else was left before its end: that no single decision can go is proven with all that remains.
-	w.enter("single decisions", false)
+	w.enter("trying each decision", false)
 	w.singles()
 	w.minimal = w.replay() && !w.spent()
 }

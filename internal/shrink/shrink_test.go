@@ -422,7 +422,7 @@ func TestFewerOperationsWithFaultsAtOtherMoments(t *testing.T) {
 		}
 		left[renews] = 400
 		s.Progress = func(p Progress) {
-			if p.Stage == "half of the operations" {
+			if p.Stage == halving {
 				left[renews] = min(left[renews], p.Size.Operations)
 			}
 		}

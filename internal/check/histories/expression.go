@@ -106,7 +106,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) verdict.V
 			ended = append(ended, all[i])
 		}
 	}
-	everywhere := p.Kind == world.Invariant || p.Check.Type == world.InvariantCheck
+	everywhere := atEachEvent(p)
 	done := make(chan verdict.Verdict, 1)
 	// An evaluation cannot be interrupted; one that takes too long is left behind and ends by itself.
 	go func() {
@@ -129,6 +129,11 @@ func expressed(p *world.Property, ops []history.Operation, cut string) verdict.V
 	case <-late.C:
 		return verdict.Undecided(p, "budget: the expression was not evaluated within %s", expressionWall)
 	}
+}
+
+// atEachEvent reports whether a property's condition must be true at each event, not only at the end.
+func atEachEvent(p *world.Property) bool {
+	return p.Kind == world.Invariant || p.Check.Type == world.InvariantCheck
 }
 
 // exprOp is an operation as it is at the end.
@@ -164,6 +169,9 @@ func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
 	case bool:
 		if v.Status = verdict.Holds; !value {
 			v.Violate(0, 0, exprFalse.Cause(e.p.Check.Condition).Claim("the expression is false: %s", e.p.Check.Condition))
+			if !atEachEvent(e.p) {
+				v = showOffenders(v, e.offending(ops))
+			}
 		}
 		return v
 	case []any:
@@ -177,6 +185,57 @@ func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
 	}
 	v.Reason = fmt.Sprintf("the expression gave a %T; it must give true or false, or a list of operations", got)
 	return v
+}
+
+// offending lists the operations that make the first false part of an expression false, if that part forbids operations one
+// by one.
+func (e *evaluation) offending(ops []ExprOp) []any {
+	tree, err := parser.Parse(e.p.Check.Condition)
+	if err != nil {
+		return nil
+	}
+	for _, part := range conjuncts(tree.Node) {
+		text := offenderFilter(part)
+		if text == "" {
+			continue
+		}
+		program, err := compileExpression(text)
+		if err != nil {
+			continue
+		}
+		machine := vm.VM{MemoryBudget: maxExpressionMem}
+		got, err := machine.Run(program, exprEnv{ops})
+		if list, ok := got.([]any); ok && err == nil && len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// offenderFilter returns the expression that lists the operations which a part of a condition forbids, or nothing: for
+// all(ops, P), filter(ops, not (P)).
+func offenderFilter(part ast.Node) string {
+	format := "filter(ops, %s)"
+	switch n := part.(type) {
+	case *ast.UnaryNode:
+		if (n.Operator != "not" && n.Operator != "!") || !each(n.Node, "any") {
+			return ""
+		}
+		part = n.Node
+	case *ast.BinaryNode:
+		most, ok := n.Right.(*ast.IntegerNode)
+		if !ok || most.Value != 0 || n.Operator != "==" && n.Operator != "<=" || !each(n.Left, "count") {
+			return ""
+		}
+		part = n.Left
+	default:
+		if each(part, "all") {
+			format = "filter(ops, not (%s))"
+		} else if !each(part, "none") {
+			return ""
+		}
+	}
+	return fmt.Sprintf(format, body(part.(*ast.BuiltinNode).Arguments[1]))
 }
 
 // atEveryEvent evaluates the expression after each invoke and each return, over what had happened by then. The first
@@ -328,6 +387,11 @@ func offenders(v verdict.Verdict, p *world.Property, list []any) verdict.Verdict
 		return v
 	}
 	v.Violate(0, 0, exprFinds.Cause(p.Check.Condition).Claim("the expression finds %d: %s", len(list), p.Check.Condition))
+	return showOffenders(v, list)
+}
+
+// showOffenders adds the operations that violate a condition to a verdict's evidence, and the moment of the first.
+func showOffenders(v verdict.Verdict, list []any) verdict.Verdict {
 	for i, x := range list {
 		if i == verdict.MaxEvidence {
 			v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", len(list)-i))

@@ -230,6 +230,31 @@ func TestInvariantsOneByOne(t *testing.T) {
 	}
 }
 
+// The evidence of a false condition that forbids operations one by one lists them, and the first gives the moment.
+func TestFalseConditionsListTheirOperations(t *testing.T) {
+	in := historytest.Events(t, "a:put=1 a! b:get b!2 b:get b!1 c:get c!2")
+	for _, c := range []struct {
+		condition string
+		lines     int
+		event     uint64
+	}{
+		{`all(ops, .output != "2")`, 2, 4},
+		{`none(ops, .output == "2")`, 2, 4},
+		{`not any(ops, .output == "2")`, 2, 4},
+		{`count(ops, .output == "2") == 0`, 2, 4},
+		{`all(ops, .type == "ok") and all(ops, .op == "get")`, 1, 2},
+		{`all(ops, .op == "put" or .output == "1")`, 2, 4},
+		{`count(ops, .output == "2") < 1`, 0, 0},
+		{`all(ops, len(ops) < 2)`, 0, 0},
+		{`len(ops) < 2`, 0, 0},
+	} {
+		v := History(&world.Property{Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: c.condition}}}, in)
+		if v.Status != verdict.Violated || len(v.Evidence) != c.lines || v.Event != c.event {
+			t.Errorf("%s: %s at %d: %q", c.condition, v.Status, v.Event, v.Evidence)
+		}
+	}
+}
+
 // TestInvariantBudget: an invariant over a long history that needs the whole history at every event is undecided, one that looks at
 // each operation alone is not.
 func TestInvariantBudget(t *testing.T) {

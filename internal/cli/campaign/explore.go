@@ -225,8 +225,7 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 		report.Story(x.Out, story)
 		fmt.Fprintln(x.Out)
 	case !x.f.noShrink && !x.text.Whole:
-		x.show.Note(fmt.Sprintf("FOUND  %s is violated (%s): %s. Shrinking begins when the search ends; Ctrl-C keeps the best so far.",
-			failure.Verdict.Property, runOf(failure), failure.Headline))
+		x.show.Note(report.FoundNote(&story, runOf(failure)))
 	case !x.f.noShrink:
 		x.show.Note(fmt.Sprintf("%s is violated (failure %s, %s); shrinking begins when the campaign ends: %s\n  replay now: %s",
 			failure.Property, failure.ID, failure.First(), failure.Headline, story.Replay))

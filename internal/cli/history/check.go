@@ -171,6 +171,9 @@ func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string)
 	what := "history " + doc.File
 	if failure != nil {
 		what = "the run of failure " + doc.Failure
+		if failure.Smallest != nil {
+			what = "the original run of failure " + doc.Failure + " (replay and report use its smallest)"
+		}
 	}
 	fmt.Fprintf(a.Out, "%s: %s\n", what, plural.Count(doc.Events, "event"))
 	if err := report.Verdicts(a.Out, doc.Verdicts); err != nil {

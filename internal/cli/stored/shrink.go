@@ -71,7 +71,7 @@ func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []console.
 		{Text: plural.Count(size.Decisions, "decision") + " left"},
 		{Text: plural.Count(p.Runs, "run")},
 		{Text: elapsed.Round(time.Second).String()},
-		{Text: "now " + p.Stage, Colour: console.Grey},
+		{Text: p.Stage, Colour: console.Grey},
 	}
 }
 

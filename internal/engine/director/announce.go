@@ -11,11 +11,12 @@ import (
 
 // Announcer is how far a driver is that announces where it is (world.Workload). The phases of the run follow those of its drivers that do.
 type Announcer struct {
-	Tag   int64 // of its job, 0 for a driver that announces nothing
-	Ready bool
-	Done  bool
-	Told  bool // to read back
-	Over  bool // it has ended
+	Tag    int64 // of its job, 0 for a driver that announces nothing
+	Ready  bool
+	Done   bool
+	DoneNs int64 // virtual time of its record "done"; 0 before that
+	Told   bool  // to read back
+	Over   bool  // it has ended
 }
 
 // readBackNs is how much of a run is kept for reading back, or a tenth of it if that is less.
@@ -74,6 +75,21 @@ func (d *Director) readersWait() bool {
 	return d.allDone() && slices.ContainsFunc(d.Announcers, func(a Announcer) bool { return a.Done && !a.Over })
 }
 
+// workSettled returns the virtual time at which the settle time after the last driver's "done" is over. Servers may
+// work on requests that a driver had stopped waiting for, so that driver must not read back at once.
+func (d *Director) workSettled() int64 {
+	last := int64(0)
+	for i := range d.Announcers {
+		if a := &d.Announcers[i]; a.Done && !a.Over {
+			last = max(last, a.DoneNs)
+		}
+	}
+	if last == 0 {
+		return 0
+	}
+	return last + d.spec.Faults.SettleNs
+}
+
 // mark takes in a record of a job that says where a driver is. It returns what is wrong with it.
 func (d *Director) mark(tag int64, e *history.Event) string {
 	i := -1
@@ -88,6 +104,9 @@ func (d *Director) mark(tag int64, e *history.Event) string {
 	case history.Ready:
 		a.Ready = true
 	case history.Done:
+		if !a.Done {
+			a.DoneNs = e.TimeNs
+		}
 		a.Ready, a.Done = true, true
 	case history.Check:
 		if !a.Told {

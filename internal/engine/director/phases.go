@@ -174,6 +174,10 @@ func (d *Director) endSettle(now int64) error {
 		d.SettleEnd = min(now+d.look(), latest)
 		return nil
 	}
+	if end := min(d.workSettled(), latest); now < end {
+		d.SettleEnd = end
+		return nil
+	}
 	d.SettleEnd = never
 	if slices.ContainsFunc(d.Announcers, func(a Announcer) bool { return a.Tag != 0 && !a.Over }) {
 		d.enter(PhaseCheck)
