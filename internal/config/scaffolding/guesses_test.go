@@ -560,3 +560,47 @@ func TestScriptWithoutAPackage(t *testing.T) {
 		"server.js": "require('http').createServer((q, r) => r.end(q.url === '/items/a')).listen(8123);\n"})
 	expect(t, text, []string{"command: node server.js", "8123"}, []string{"util.js"})
 }
+
+// Routes that only comments describe are tried, and their writes are named if they are not.
+func TestRoutesInComments(t *testing.T) {
+	text, _ := configured(t, nodeMain(`// PUT /jobs/ID stores a job, GET /jobs/ID returns it.
+http.createServer((req, res) => {
+  const id = req.url.split('/')[2];
+  if (req.url === '/health') return res.end('ok');
+  if (req.method === 'PUT') { store(id, req); }
+}).listen(3000);
+`))
+	expect(t, text, []string{writesKeys, `path: "/jobs/{key}"`, judged}, []string{"/health?key", "/items/"})
+	_, checks := configured(t, pythonMain(`class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path.startswith("/accounts/"):
+            return self.reply(200)
+
+    def do_POST(self):
+        # POST /transfer {"from": "a", "to": "b"}
+        body = json.loads(self.rfile.read())
+`))
+	expect(t, checks, []string{"only GET /accounts/{key} is tried. To also try POST /transfer, write a driver"}, nil)
+	text, _ = configured(t, nodeMain("http.createServer((req, res) => res.end('ok')).listen(3000);\n"))
+	expect(t, text, []string{`# - {type: put, weight: 1, path: "/items/{key}"`}, []string{"\n      - {type: put"})
+}
+
+// The usage line of a program fills its command where it asks for ports, files and folders only, and is shown otherwise.
+func TestUsageLines(t *testing.T) {
+	for _, c := range []struct {
+		usage     string
+		want, not []string
+	}{
+		{"usage: kvd PORT DATAFILE", []string{"command: ./kvd 8080 /data/kvd.data\n", `volumes: ["data:/data"]`,
+			"follow the program's usage line: kvd PORT DATAFILE"}, []string{"add those"}},
+		{"Usage: %s <data-dir> <port> [LEVEL]", []string{"command: ./kvd /data 8080\n", `volumes: ["data:/data"]`}, nil},
+		{"usage: kvd MODE PORT", []string{"command: ./kvd\n", "add those that it needs to `command`. Its usage line is: kvd MODE PORT."},
+			[]string{"volumes"}},
+		{"usage: kvd serve PORT", []string{"command: ./kvd\n", "Its usage line is"}, []string{"volumes"}},
+		{"no arguments", []string{"command: ./kvd\n"}, []string{"usage line"}},
+	} {
+		text, _ := configured(t, map[string]string{"Makefile": "kvd: kvd.c\n\tcc -o kvd kvd.c\n",
+			"kvd.c": "int main(int argc, char **argv) {\n  if (argc != 3) { fprintf(stderr, \"" + c.usage + "\\n\"); }\n  open(argv[1]);\n}\n"})
+		expect(t, text, c.want, c.not)
+	}
+}

@@ -27,6 +27,12 @@ var (
 	// A part of a path that was split, such as parts[0] == "items".
 	comparedPart = lazyregexp.New(`(?:parts?|segments?|pieces)\[[01]\]\s*[!=]==?\s*["']([A-Za-z][A-Za-z0-9_-]*)["']`)
 
+	// A route that a comment describes, such as "PUT /jobs/ID stores a job".
+	commentLine     = lazyregexp.New(`(?m)^.{0,200}?(?://|#|--|^\s*\*|"""|''')\s?(.*)$|^([A-Z]+ /.*)$`)
+	documentedRoute = lazyregexp.New(`\b(GET|PUT|POST) (/[A-Za-z0-9_./{}:<>~-]*)`)
+	// A word in capitals stands for a key there.
+	capitals = lazyregexp.New(`^[A-Z][A-Z0-9_]*$`)
+
 	parameter  = lazyregexp.New(`^(?:\{\*?[A-Za-z_]\w*(?:\.\.\.|:path)?\}|[:*][A-Za-z_]\w*|<(?:[a-z]+:)?[A-Za-z_]\w*>)$`)
 	plainRoute = lazyregexp.New(`^/[A-Za-z0-9_./~-]*$`)
 	// Routes that have no data.
@@ -238,6 +244,29 @@ func routesOf(text string) (all []*route) {
 	}
 	for _, m := range comparedRoute.FindAllStringSubmatchIndex(text, 200) {
 		add(m[0], "", text[m[2]:m[3]], false)
+	}
+	for _, d := range documentedRoutes(text) {
+		if path, ok := keyed(d.path); ok {
+			named(path).methods[d.method] = true
+		}
+	}
+	return all
+}
+
+// documented is a route as a comment describes it.
+type documented struct{ method, path string }
+
+// documentedRoutes finds routes in comments. A last segment in capitals is a parameter.
+func documentedRoutes(text string) (all []documented) {
+	for _, c := range commentLine.FindAllString(text, 2000) {
+		for _, m := range documentedRoute.FindAllStringSubmatch(c, 10) {
+			path := strings.TrimRight(m[2], ".:")
+			dir, last := path[:strings.LastIndex(path, "/")+1], path[strings.LastIndex(path, "/")+1:]
+			if capitals.MatchString(last) {
+				path = dir + "{key}"
+			}
+			all = append(all, documented{m[1], path})
+		}
 	}
 	return all
 }

@@ -39,6 +39,8 @@ type server struct {
 	peers, id string
 	// arguments: the program reads words of its command line by position. folderArgument: the first one is a folder.
 	arguments, folderArgument bool
+	// usage is the line that the program prints about its arguments, such as "kvd PORT DATAFILE".
+	usage string
 }
 
 var (
@@ -125,7 +127,7 @@ func (f *folder) serverOf(files []string) server {
 	if flag := firstGroup(idFlags, text); flag != "" {
 		s.id = "--" + flag
 	}
-	s.arguments = positional.MatchString(text)
+	s.arguments, s.usage = positional.MatchString(text), usageOf(text)
 	if s.folderArgument = folderFirst.MatchString(text); s.folderArgument {
 		s.data = cmp.Or(s.data, "/data")
 	}

@@ -49,7 +49,11 @@ func (s *sketch) addCheck(format string, args ...any) {
 
 // program makes a sketch of one program of the host with its server.
 func program(name, what, nodeName string, s server, build []string, command ...string) sketch {
-	n := node{name: nodeNameOf(nodeName), build: build, command: command, ready: s.port}
+	arguments, used := []string(nil), false
+	if s.arguments && !s.folderArgument {
+		arguments, used = s.fillUsage(nodeNameOf(nodeName))
+	}
+	n := node{name: nodeNameOf(nodeName), build: build, command: append(command, arguments...), ready: s.port}
 	if s.portVariable != "" {
 		n.env = append(n.env, variable{s.portVariable, strconv.Itoa(s.port)})
 	}
@@ -85,6 +89,10 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 	if s.folderArgument {
 		k.nodes[0].command = append(k.nodes[0].command, s.data)
 		k.addCheck("The program gets the folder %s as its argument.", s.data)
+	} else if used {
+		k.addCheck("The arguments in `command` follow the program's usage line: %s.", s.usage)
+	} else if s.arguments && s.usage != "" {
+		k.addCheck("The program reads command-line arguments: add those that it needs to `command`. Its usage line is: %s.", s.usage)
 	} else if s.arguments {
 		k.addCheck("The program reads command-line arguments: add those that it needs to `command`.")
 	}
@@ -329,6 +337,9 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 		fmt.Fprintf(b, operation, "put", quoted(path))
 	}
 	fmt.Fprintf(b, operation, "get", quoted(path))
+	if !s.server.puts && !s.server.json && len(s.server.otherWrites) == 0 {
+		b.WriteString(writesHint)
+	}
 	b.WriteString("\n# What must hold. Crashes, panics and unexpected exits are looked for without being listed.\nproperties:\n")
 	switch {
 	case s.server.json:
@@ -336,8 +347,11 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 		if s.server.puts {
 			writes = append([]string{method + " " + path}, writes...)
 		}
-		s.addCheck("The source parses bodies as JSON, so only GET %s is tried. To also try %s, name the field of the value in "+
-			"`options: {json_field: NAME}`, or write a driver (bloodhound docs write-a-driver).", path, wordsOf(writes, "writes"))
+		ways := "write a driver (bloodhound docs write-a-driver)"
+		if s.server.puts || len(writes) == 0 {
+			ways = "name the field of the value in `options: {json_field: NAME}`, or " + ways
+		}
+		s.addCheck("The source parses bodies as JSON, so only GET %s is tried. To also try %s, %s.", path, wordsOf(writes, "writes"), ways)
 		if s.server.puts {
 			b.WriteString("  # Once `put` is among the operations, or for a driver of your own that records `put` and `get`:\n" + asComment(linearizable))
 		}
@@ -378,6 +392,12 @@ const jsonHint = `# The source parses bodies as JSON. Where a document has one f
 # (bloodhound docs write-a-driver):
 #   driver: command
 #   config: {command: python3 driver.py %s}
+`
+
+// writesHint shows how to write and read the values of a server whose routes were not recognised.
+const writesHint = `      # Values that clients write and read:
+      # - {type: put, weight: 1, path: "/items/{key}", key_pattern: "key-{random:0-4}"}
+      # - {type: get, weight: 1, path: "/items/{key}", key_pattern: "key-{random:0-4}"}
 `
 
 // asComment comments out the lines of a list.
