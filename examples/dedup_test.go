@@ -24,7 +24,7 @@ func TestDedupBackup(t *testing.T) {
 		soak   bool // too long for every commit
 		breaks []string
 	}{
-		{"servers/dedup-backup", false, []string{"restores", "nothing-leaks"}},
+		{"servers/dedup-backup", true, []string{"restores", "nothing-leaks"}},
 		{"servers/dedup-backup/step4.yaml", true, []string{"restores"}},
 	} {
 		t.Run(c.path, func(t *testing.T) {

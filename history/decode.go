@@ -70,6 +70,7 @@ const (
 	hasExpect
 	hasOutput
 	hasFound
+	hasGroup
 	hasError
 	hasNode
 )
@@ -139,6 +140,9 @@ func (d *decoder) quick(line []byte) (e Event, numbered, ok bool) {
 		case "node":
 			field, ok = hasNode, quoted
 			e.Node = d.name(value)
+		case "group":
+			field, ok = hasGroup, quoted
+			e.Group = d.name(value)
 		case "client":
 			field, e.Client = hasClient, d.name(value)
 		case "key":

@@ -43,6 +43,8 @@ type Event struct {
 	Output string `json:"output,omitempty"`
 	// Found distinguishes an empty value from a missing key in the output of a get.
 	Found bool `json:"found,omitempty"`
+	// Group is the subscription or consumer group of a client that receives messages.
+	Group string `json:"group,omitempty"`
 	// NoInput and NoExpect distinguish null from an empty text: a write of null leaves the key without a value, and a cas that expects
 	// null replaces nothing but a missing value.
 	NoInput  bool   `json:"no_input,omitempty"`
@@ -60,6 +62,7 @@ type Operation struct {
 	Expect       string `json:"expect,omitempty"`
 	Output       string `json:"output,omitempty"`
 	Found        bool   `json:"found,omitempty"`
+	Group        string `json:"group,omitempty"` // of a receiver: its subscription or consumer group
 	NoInput      bool   `json:"no_input,omitempty"`
 	NoExpect     bool   `json:"no_expect,omitempty"`
 	Type         Type   `json:"type"` // Ok, Fail or Info

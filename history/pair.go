@@ -137,7 +137,7 @@ func (p *Pairing) pair(e *Event) error {
 		}
 		c.number, c.open = p.invoked, true
 		p.invoked++
-		o := Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
+		o := Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect, Group: e.Group,
 			NoInput: e.NoInput, NoExpect: e.NoExpect, Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending}
 		if p.each != nil {
 			c.own = o
@@ -173,6 +173,7 @@ func (p *Pairing) pair(e *Event) error {
 func same(o *Operation, e *Event) error {
 	for _, f := range []struct{ name, invoked, completed string }{
 		{"op", o.Op, e.Op}, {"key", o.Key, e.Key}, {"input", o.Input, e.Input}, {"expect", o.Expect, e.Expect},
+		{"group", o.Group, e.Group},
 	} {
 		if f.completed != "" && f.completed != f.invoked {
 			return fmt.Errorf("%w: client %s invoked %s %q at event %d and reports %s of %s %q at event %d", ErrBroken,

@@ -60,6 +60,7 @@ type record struct {
 	Expect text    `json:"expect"`
 	Output text    `json:"output"`
 	Found  *bool   `json:"found"`
+	Group  string  `json:"group"`
 	Error  string  `json:"error"`
 	Node   string  `json:"node"`
 	// Write spells a null input or expect so.
@@ -78,7 +79,7 @@ func IsRead(op string) bool {
 
 func (r *record) event() (Event, error) {
 	e := Event{Client: r.Client.value, Type: r.Type, Op: r.Op, Key: r.Key.value, Input: r.Input.value,
-		Expect: r.Expect.value, Output: r.Output.value, Error: r.Error, Node: r.Node}
+		Expect: r.Expect.value, Output: r.Output.value, Group: r.Group, Error: r.Error, Node: r.Node}
 	if r.Number != nil {
 		e.Number = *r.Number
 	}

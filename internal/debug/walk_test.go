@@ -112,11 +112,11 @@ func (p *walkedPlace) address(t *testing.T, spec *world.Spec) uint64 {
 }
 
 var walkedWorlds = []walked{
-	{name: "two threads in C and their client", walks: [2]uint64{2, 550}, steps: 60, spec: bank,
+	{name: "two threads in C and their client", walks: [2]uint64{1, 550}, steps: 60, spec: bank,
 		breakpoints: []walkedPlace{{"bank", "DIR/bank", "book", pie, 0}, {"bank", "DIR/bank", "transfer", pie, 0}},
 		watchpoints: []walkedPlace{{"bank", "DIR/bank", "accounts", pie, 4}, {"client", "DIR/bank", "latest_answer", pie, 4},
 			{"client", "DIR/bank", "reply", pie, 8}}},
-	{name: "redis and its client", walks: [2]uint64{2, 300}, steps: 30, spec: redis,
+	{name: "redis and its client", walks: [2]uint64{1, 300}, steps: 30, spec: redis,
 		breakpoints: []walkedPlace{{"redis", "/usr/bin/redis-server", "incrDecrCommand", pie, 0},
 			{"redis", "/usr/bin/redis-server", "call", pie, 0}, {"redis", "/usr/bin/redis-server", "_writeToClient", pie, 0}},
 		watchpoints: []walkedPlace{{"redis", "/usr/bin/redis-server", "server", pie + walkedRedis, 8}}},

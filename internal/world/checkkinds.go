@@ -13,6 +13,7 @@ const (
 	InvariantCheck  CheckType = "invariant" // an expression that is true at every event
 	Monotonic       CheckType = "monotonic"
 	Durability      CheckType = "durability"
+	Delivery        CheckType = "delivery" // of messages, by queues, logs and publish/subscribe
 	// Over the history, the faults and the jobs of a run.
 	ProgressCheck CheckType = "progress"
 	RecoveryCheck CheckType = "recovery"
@@ -88,6 +89,7 @@ var CheckKinds = []CheckKind{
 	{Type: Monotonic, Basis: ByOperations, Keys: []string{"operations", "keys"}, AnyLength: true, Reported: true},
 	{Type: Durability, Basis: ByOperations, Keys: []string{"model", "keys"}, AnyLength: true, Reported: true,
 		Models: []string{"kv", "register", "key-value", "set", "append-list"}},
+	{Type: Delivery, Basis: ByOperations, Keys: []string{"level", "order", "keys"}, AnyLength: true, Reported: true},
 	{Type: Conformance, Basis: ByModel, Keys: []string{"spec", "config", "library", "view", "lines", "left_out", "events"}},
 	{Type: HTTPCheck, Basis: ByProbes, IntervalNs: 1e9, Words: true, WatchedNs: whileLive,
 		Keys: []string{"endpoint", "body", "expect", "interval", "nodes", "while", "despite"}},

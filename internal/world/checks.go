@@ -57,9 +57,10 @@ type Check struct {
 type Subject struct {
 	Operations []string `json:"operations,omitempty"` // linearizability, monotonic: whose results are judged; progress, recovery
 	Model      string   `json:"model,omitempty"`      // linearizability, isolation, durability
-	Level      string   `json:"level,omitempty"`      // isolation
+	Level      string   `json:"level,omitempty"`      // isolation, delivery
+	Order      string   `json:"order,omitempty"`      // delivery
 	Condition  string   `json:"condition,omitempty"`  // expression, invariant
-	// KeyPatterns choose the keys that are judged: linearizability, monotonic, durability. Without any, these are all that can be.
+	// KeyPatterns choose the keys that are judged: linearizability, monotonic, durability, delivery. Without any, these are all that can be.
 	KeyPatterns []string `json:"key_patterns,omitempty"`
 }
 

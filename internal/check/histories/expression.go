@@ -37,6 +37,7 @@ type ExprOp struct {
 	Expect   string `expr:"expect"`
 	Output   string `expr:"output"`
 	Found    bool   `expr:"found"`
+	Group    string `expr:"group"`
 	Type     string `expr:"type"` // ok, fail or info; in an invariant also open
 	Error    string `expr:"error"`
 	Node     string `expr:"node"`
@@ -138,7 +139,7 @@ func atEachEvent(p *world.Property) bool {
 
 // exprOp is an operation as it is at the end.
 func exprOp(o history.Operation) ExprOp {
-	e := ExprOp{Client: o.Client, Op: o.Op, Key: o.Key, Input: o.Input, Expect: o.Expect, Output: o.Output, Found: o.Found,
+	e := ExprOp{Client: o.Client, Op: o.Op, Key: o.Key, Input: o.Input, Expect: o.Expect, Output: o.Output, Found: o.Found, Group: o.Group,
 		Type: string(o.Type), Error: o.Error, Node: o.Node, Call: int(o.Call), StartNs: int(o.CallTimeNs)}
 	if o.Return != history.Pending {
 		e.Return, e.EndNs, e.Duration = int(o.Return), int(o.ReturnTimeNs), int(o.ReturnTimeNs-o.CallTimeNs)

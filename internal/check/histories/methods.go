@@ -45,6 +45,10 @@ var Methods = []Method{
 	{Of: world.InvariantCheck, Judge: expressed, Validate: validExpression, Near: nearExpression, Promise: condition},
 	{Of: world.Monotonic, Judge: whole(monotonic), Near: nearBackward},
 	{Of: world.Durability, Judge: durableAtEnd, Validate: validDurability, Near: nearAmbiguous, Acknowledged: true},
+	{Of: world.Delivery, Judge: delivered, Validate: validDelivery, Near: nearAmbiguous, Acknowledged: true,
+		Promise: func(c *world.Check) string {
+			return "acknowledged messages are delivered " + strings.ReplaceAll(cmp.Or(c.Level, AtLeastOnce), "-", " ")
+		}},
 }
 
 // whole is a judgement that means the same of the beginning of a history.

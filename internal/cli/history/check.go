@@ -42,6 +42,8 @@ type judging struct {
 	invariant  string
 	monotonic  bool
 	durability bool
+	delivery   string
+	order      string
 	operations []string
 	keys       []string // patterns
 	properties []string // names of those of the configuration; all if there are none
@@ -91,6 +93,8 @@ func checkVerb(a *console.App) *cobra.Command {
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
 	flags.AddSwitch(c, &j.monotonic, "monotonic", "judge that values never decrease")
 	flags.AddSwitch(c, &j.durability, "durability", "judge that acknowledged values are there at the end")
+	c.Flags().StringVar(&j.delivery, "delivery", "", "judge the delivery of messages by this `level`: at-least-once, at-most-once, exactly-once")
+	c.Flags().StringVar(&j.order, "order", "", "--delivery: the `order` of first deliveries: none, publisher, total")
 	c.Flags().StringSliceVar(&j.operations, "operations", nil, "judge the results of these `operations` only")
 	c.Flags().StringSliceVar(&j.keys, "keys", nil, "judge only the keys that match these `patterns`; * and ? are wildcards, a leading ! excludes")
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge only the property of this `name`; repeat for several")
@@ -100,7 +104,7 @@ func checkVerb(a *console.App) *cobra.Command {
 	c.Flags().StringVar(&j.total, "total-amount", "", "bank: the balances add up to `N` (default: the sum of the first read)")
 	flags.AddSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
 	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 means any number")
-	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability")
+	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability", "delivery")
 	return c
 }
 
@@ -295,7 +299,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	}
 	switch {
 	case slices.Contains(histories.WorkloadModels, j.model):
-		for _, flag := range []string{"isolation", "expression", "invariant", "monotonic", "durability", "operations", "keys"} {
+		for _, flag := range []string{"isolation", "expression", "invariant", "monotonic", "durability", "delivery", "operations", "keys"} {
 			if set(flag) {
 				return nil, fmt.Errorf("--%s does not apply to the model %s; leave it out", flag, j.model)
 			}
@@ -318,10 +322,15 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		p.Name, k.Type = "monotonic", world.Monotonic
 	case j.durability:
 		p.Name, k.Type, k.Model = "durability", world.Durability, j.model
+	case set("delivery"):
+		p.Name, k.Type, k.Level, k.Order = "delivery", world.Delivery, j.delivery, j.order
 	case set("model") || set("operations") || set("keys"):
 		k.Type, k.Model = world.Linearizability, j.model
 	default:
 		return nil, nil
+	}
+	if set("order") && k.Type != world.Delivery {
+		return nil, errors.New("--order belongs to --delivery; add that, or leave it out")
 	}
 	if len(k.Operations) > 0 && !k.Type.Kind().Uses("operations") {
 		return nil, fmt.Errorf("--operations does not apply to %s, which judges all operations; leave it out", p.Name)

@@ -116,6 +116,7 @@ var readers = map[world.CheckType]func(l *load.State, n *source.Node, p *world.P
 	world.InvariantCheck:  expression,
 	world.Monotonic:       monotonic,
 	world.Durability:      keyed,
+	world.Delivery:        delivery,
 	world.Conformance: func(l *load.State, n *source.Node, p *world.Property, key string) {
 		p.Check.Mapping = mapping(l, n, key, mostLeftOut)
 	},
@@ -171,6 +172,12 @@ func isolation(l *load.State, n *source.Node, p *world.Property, key string) {
 		l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`",
 			"%s.level: %s is supported for registers only", key, c.Level)
 	}
+}
+
+func delivery(l *load.State, n *source.Node, p *world.Property, key string) {
+	c := &p.Check
+	judgedKeys(l, n.Get("keys"), c, key)
+	c.Level, c.Order = source.ValueOr(n.Get("level"), ""), source.ValueOr(n.Get("order"), "")
 }
 
 func monotonic(l *load.State, n *source.Node, p *world.Property, key string) {

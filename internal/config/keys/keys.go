@@ -71,7 +71,9 @@ const maxValueBytes = 128 << 10
 var (
 	CheckTypes = world.CheckTypes(func(*world.CheckKind) bool { return true })
 	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
-	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "strong-session-snapshot-isolation",
+	// deliveryLevels are those of histories.
+	deliveryLevels = []string{"at-least-once", "at-most-once", "exactly-once"}
+	levels         = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "strong-session-snapshot-isolation",
 		"serializable", "strong-session-serializable", "strict-serializable"}
 	// RegistersOnly are the levels that are not judged over lists.
 	RegistersOnly = []string{"read-atomic", "causal", "strong-session-snapshot-isolation", "strong-session-serializable"}

@@ -55,20 +55,20 @@ func TestAcknowledgedCommits(t *testing.T) {
 		// soak leaves a case to the soak: one with the same mechanism is in every test.
 		soak bool
 	}{
-		{"sqlite, a rollback journal, EXTRA", python + " sqlite.py delete extra", "ext4-ordered", true, false},
+		{"sqlite, a rollback journal, EXTRA", python + " sqlite.py delete extra", "ext4-ordered", true, true},
 		{"sqlite, a rollback journal, EXTRA, a minimal file system", python + " sqlite.py delete extra", "posix-minimal", true, true},
 		// FULL does not synchronise the folder when the journal, whose end is the commit, is removed.
 		{"sqlite, a rollback journal, FULL", python + " sqlite.py delete full", "ext4-ordered", false, false},
 		{"sqlite, a rollback journal, FULL, a minimal file system", python + " sqlite.py delete full", "posix-minimal", false, true},
 		{"sqlite, a rollback journal, OFF", python + " sqlite.py delete off", "ext4-ordered", false, true},
 		{"sqlite, WAL, FULL", python + " sqlite.py wal full", "ext4-ordered", true, false},
-		{"sqlite, WAL, OFF", python + " sqlite.py wal off", "ext4-ordered", false, false},
+		{"sqlite, WAL, OFF", python + " sqlite.py wal off", "ext4-ordered", false, true},
 		{"bbolt", "./bolt", "ext4-ordered", true, false},
 		{"bbolt, no sync", "./bolt -nosync", "ext4-ordered", false, true},
 		{"a mapped file", python + " mapped.py sync", "ext4-ordered", true, false},
 		{"a mapped file, not synchronised", python + " mapped.py", "ext4-ordered", false, false},
 		{"rename", python + " rename.py file dir", "posix-minimal", true, false},
-		{"rename, the directory not synchronised", python + " rename.py file", "ext4-ordered", false, false},
+		{"rename, the directory not synchronised", python + " rename.py file", "ext4-ordered", false, true},
 		{"rename, the directory not synchronised, a minimal file system", python + " rename.py file", "posix-minimal", false, true},
 		{"rename, nothing synchronised", python + " rename.py", "ext4-ordered", false, true},
 	} {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestImages(t *testing.T) {
 		{"queue", []string{"message-queue"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name == "postgres" && !soak {
+			if !soak && slices.Contains([]string{"postgres", "nginx", "jvm"}, c.name) {
 				t.Skip("TestServersRepeat has the server, and the other images the rest; runs with BLOODHOUND_SOAK=1")
 			}
 			w := server{name: "images-" + c.name, dir: t.TempDir(), needs: append(c.needs, "dpkg"), minOK: 50}
