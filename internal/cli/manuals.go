@@ -85,7 +85,7 @@ var manuals = map[string]program.Manual{
 	"vm status": manual("", nil, "bloodhound vm status"),
 
 	"replay": manual(onScreen+" With `--at`, `--ps` and similar flags, it prints only the requested state.", []program.Exit{
-		holds("the run is the stored one (only with `--at` and similar flags); with `--all`: no failure occurs again"),
+		holds("with `--at` and similar flags: the run is the same as the stored one; with `--all`: no failure occurs again"),
 		violated("the violation occurs again, in the stored run or in a changed but reproducible run; with `--all`: a failure occurs again"),
 		notReproducible("the run is not reproducible, or differs from the stored one for no known reason; with `--all`: this holds for at least one run"),
 		unknown("the run has changed and no longer fails (stale), or it is the same and the checks now give another verdict; " +

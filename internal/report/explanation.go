@@ -107,7 +107,9 @@ func moment(e *Explanation, replay string) string {
 	if !j.Clear {
 		name = "the largest step, which may be an accident of the sample"
 	}
-	fmt.Fprintf(&b, "%s: %s\n  %s\n  %s\n", name, Seconds(j.Before.AtNs), "random before it  "+odds(&j.Before), "random after it   "+odds(&j.After))
+	fmt.Fprintf(&b, "%s: %s\n", name, Seconds(j.Before.AtNs))
+	fmt.Fprintf(&b, "  replayed to just before it, then random  %s\n", odds(&j.Before))
+	fmt.Fprintf(&b, "  replayed to just after it, then random   %s\n", odds(&j.After))
 	if len(e.Decided) == 0 {
 		fmt.Fprintf(&b, "  no decision before %s was special; after it the failure could not be avoided\n", Seconds(j.After.AtNs))
 	}

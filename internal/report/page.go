@@ -170,7 +170,7 @@ type operationView struct {
 
 // folding is a row's place among rows that say the same again.
 type folding struct {
-	Group  int       // 0 if it is shown
+	Fold   int       // 0 if it is shown
 	Before *foldView // what is in its place while it is folded
 }
 
@@ -440,7 +440,7 @@ func (v *pageView) operations(f *focus, ops []history.Operation) (list []operati
 // foldingOf is a row's place; groups of different tables have different numbers.
 func foldingOf(row int, group map[int]int, before map[int]foldView, base int) (f folding) {
 	if group[row] > 0 {
-		f.Group = base + group[row]
+		f.Fold = base + group[row]
 	}
 	if b, ok := before[row]; ok {
 		b.Group += base
@@ -519,6 +519,9 @@ func requestText(op *history.Operation) string {
 	}
 	if op.Input != "" {
 		text += " = " + quote(op.Input)
+	}
+	if op.Group != "" {
+		text += " for group " + quote(op.Group)
 	}
 	return text
 }

@@ -393,7 +393,11 @@ func loud(text string) bool {
 
 // operationLine tells an operation when it returned, or when it began if it did not.
 func operationLine(op *history.Operation) storyLine {
-	text := fmt.Sprintf("client %s: %s", op.Client, strings.TrimSpace(op.Op+" "+op.Key))
+	who := "client " + op.Client
+	if op.Group != "" {
+		who += " of group " + Visible(op.Group, screenValueRunes)
+	}
+	text := who + ": " + strings.TrimSpace(op.Op+" "+op.Key)
 	if op.Expect != "" {
 		text += ` from "` + Visible(op.Expect, screenValueRunes) + `"`
 	}
@@ -564,7 +568,9 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	var c *Screen
 	if first != nil {
 		c = ScreenOf(first, arguments)
-		c.Numbers = append(c.Numbers, wrap(foundText(t, first.ID), "", 2)...)
+		for _, text := range foundLines(t, first.ID) {
+			c.Numbers = append(c.Numbers, wrap(text, "", 2)...)
+		}
 		c.shrinkFurther(t, first.ID, arguments)
 	} else {
 		c = judged(status, t.Runs)
@@ -629,8 +635,8 @@ func oneRun(arguments string) Hint {
 	return Hint{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with the programs' output"}
 }
 
-// foundText says where a failure was found, and what shrinking has come to.
-func foundText(t *explore.Totals, id string) string {
+// foundLines say where a failure was found, and how far it was shrunk.
+func foundLines(t *explore.Totals, id string) (lines []string) {
 	for _, f := range t.Failures {
 		if f.ID != id {
 			continue
@@ -644,12 +650,15 @@ func foundText(t *explore.Totals, id string) string {
 		default:
 			text = fmt.Sprintf("Found after %s (--seed %d).", plural.Count(int(f.Run)+1, "run"), t.Seed)
 		}
+		lines = append(lines, text)
 		if s := f.Shrunk; s != nil {
-			text += shrunkText(s)
+			if text := shrunkText(s); text != "" {
+				lines = append(lines, text)
+			}
 		}
-		return text
+		return lines
 	}
-	return ""
+	return nil
 }
 
 // shrinkFurther offers to go on where the budget of shrinking has ended.
@@ -676,7 +685,7 @@ func shrunkText(s *shrink.Shrunk) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Shrunk in %s: %s.", plural.Count(s.Runs, "run"), strings.Join(parts, ", "))
+	return fmt.Sprintf("Shrunk in %s: %s.", plural.Count(s.Runs, "run"), strings.Join(parts, ", "))
 }
 
 func campaignNumbers(t *explore.Totals) string {

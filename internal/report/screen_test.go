@@ -164,7 +164,7 @@ func TestWhereAFailureWasFound(t *testing.T) {
 		"Found in the first runs with faults, which look for moments (--seed 7).": {Run: math.MaxUint64 - 16},
 	} {
 		f.ID, f.Tape.Seed = "x", 7
-		if got := foundText(&explore.Totals{Failures: []*explore.Failure{&f}, Seed: 7}, "x"); got != want {
+		if got := strings.Join(foundLines(&explore.Totals{Failures: []*explore.Failure{&f}, Seed: 7}, "x"), " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -32,7 +32,7 @@ type Place struct {
 }
 
 // PlaceForms lists what ParsePlace reads, for help texts and errors.
-const PlaceForms = `the number of an event, a virtual time such as 1.25s, violation, or a fault such as "fault 2"`
+const PlaceForms = `an event number, a virtual time such as 1.25s, a fault such as "fault 2", or the word violation`
 
 // ParsePlace reads a place: 812, 1.25s, violation, fault 2.
 func ParsePlace(text string) (Place, error) {

@@ -31,9 +31,9 @@ func TestPlacesAreReadAndWritten(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"": "give the number of an event", "-1": "give the number", "1.25": "a virtual time such as 1.25s",
-		"-2s": "give the number", "fault": "from 1 on", "fault 0": "from 1 on",
-		"fault x": `"fault 1"`, "Violation": "violation, or", "18446744073709551616": "give the number", "99999999999h": "give the number",
+		"": "give an event number", "-1": "give an event number", "1.25": "a virtual time such as 1.25s",
+		"-2s": "give an event number", "fault": "from 1 on", "fault 0": "from 1 on",
+		"fault x": `"fault 1"`, "Violation": "or the word violation", "18446744073709551616": "give an event number", "99999999999h": "give an event number",
 	} {
 		if p, err := ParsePlace(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %+v, %v; want an error with %q", text, p, err, says)

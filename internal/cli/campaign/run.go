@@ -35,7 +35,7 @@ func runVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",
 		Short: "Run the system once and check its properties",
-		Long: "Run the system that a bloodhound.yaml describes once, with one seed, and check its properties. The same seed " +
+		Long: "Run the system in a bloodhound.yaml once, with one seed, and check its properties. The same seed " +
 			"gives the same run.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return runProject(a, c, f, args) },

@@ -31,9 +31,9 @@ func verifyVerb(a *console.App) *cobra.Command {
 		Short: "Run one seed several times and compare the runs event by event",
 		Long: "Run one seed several times, each in a process of its own, and compare the complete traces. If two " +
 			"runs differ, print the first event that differs.\n\n" +
-			"Every second run places other breakpoints in the programs' code, so a program that reads its own " +
-			"code shows up as a difference. verify judges repetition only. If the runs violate a property, it " +
-			"names the property.",
+			"Bloodhound places breakpoints in the programs' code. Every other run places them differently, so that a " +
+			"program which reads its own code shows up as a difference. The command checks only whether the runs are " +
+			"identical. If they violate a property, it names the property.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return verifyProject(a, c, f, args) },
 	}

@@ -33,7 +33,7 @@ func replayVerb(a *console.App) *cobra.Command {
 		Long: "Replay a failure and compare the run with the stored one. ID is the id of a failure, a unique prefix" +
 			" of it, or the path of a failure file. If the run differs, replay lists what has changed. Files " +
 			"that were added to the project after the failure are listed, and hidden from the run so that it stays " +
-			"the same. They are not hidden if a file that the run read has changed.\n\n" +
+			"the same. They are not hidden if any file that the run had read has changed.\n\n" +
 			"With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core, the run pauses once and " +
 			"prints the requested state. --logs then prints the lines written before that point. The run then " +
 			"continues to its end; inspecting it does not change it.\n\n" +
@@ -272,8 +272,8 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 		return fmt.Sprintf("NOT REPRODUCIBLE: no change was found, but the trace hash was %s and is now %s; `bloodhound "+
 			"verify` shows whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
 	}
-	return "UNKNOWN: stale: the run has changed and no longer shows the violation, so the replay cannot tell; " +
-		"search again with `bloodhound explore`", check.ExitUnknown
+	return "UNKNOWN: stale: the run has changed and no longer shows the violation, so the replay cannot tell whether the " +
+		"bug is fixed; search again with `bloodhound explore`", check.ExitUnknown
 }
 
 // driverRemedy says how to replay a failure with the driver program of its own run.

@@ -104,7 +104,7 @@ func (f *Set) AddOneSeed(c *cobra.Command) {
 // AddOneTape adds the flags that say which tape is run.
 func (f *Set) AddOneTape(c *cobra.Command) {
 	f.AddOneSeed(c)
-	addSeed(c, &f.BootSeed, "boot-seed", "`seed` of the choices before the end of setup (default: --seed)")
+	addSeed(c, &f.BootSeed, "boot-seed", "`seed` for the random choices during setup (default: --seed)")
 	c.Flags().Var(fileFlag{&f.TapeFile}, "tape", "run the tape in this `file` instead of a seed")
 	c.MarkFlagsMutuallyExclusive("seed", "tape")
 	c.MarkFlagsMutuallyExclusive("boot-seed", "tape")

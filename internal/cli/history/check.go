@@ -69,11 +69,12 @@ func checkVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
 		Short: "Check recorded operations (a history) or a stored failure, without running anything",
-		Long: "Judge a history that another program recorded. FILE has JSON lines (`bloodhound docs workloads`), a " +
-			"Jepsen history in EDN or JSON, a history of Porcupine's tests, or transactions in sessions of DBCop," +
-			" PolySI, Plume, AWDIT, Cobra or Viper (`bloodhound docs checks`). - is standard input.\n\n" +
-			"Without a flag, check judges linearizability, with each key a register. With --config, or with a " +
-			"folder or file after the history, the properties of that configuration judge it.\n\n" +
+		Long: "Judge a history that another program recorded. FILE contains JSON lines (`bloodhound docs workloads`), a " +
+			"Jepsen history in EDN or JSON, a history from Porcupine's tests, or transactions grouped by session in the " +
+			"format of DBCop, PolySI, Plume, AWDIT, Cobra or Viper (`bloodhound docs checks`). If FILE is -, the " +
+			"command reads standard input.\n\n" +
+			"Without flags, it tests whether the history is linearizable and treats each key as a register. If you give a " +
+			"configuration (by --config, or as a folder or file after the history), its properties judge the history.\n\n" +
 			"With the id of a failure, or its file, check judges the stored run again by the current properties " +
 			"of the configuration, or by the flags.",
 		Args: func(c *cobra.Command, args []string) error {
@@ -86,8 +87,8 @@ func checkVerb(a *console.App) *cobra.Command {
 	}
 	j.AddPlacesAndDocument(c)
 	c.Flags().StringVar(&j.model, "model", "",
-		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; for transactions "+
-			"list-append, rw-register; for workloads of Jepsen "+strings.Join(histories.WorkloadModels, ", "))
+		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list (for transactions: "+
+			"list-append, rw-register; for Jepsen's workloads: "+strings.Join(histories.WorkloadModels, ", ")+")")
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
@@ -101,9 +102,9 @@ func checkVerb(a *console.App) *cobra.Command {
 	flags.AddSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of key and value, as jepsen.independent writes them")
 	flags.AddSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
 	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, if its name and content do not show it: "+strings.Join(formatNames(), ", "))
-	c.Flags().StringVar(&j.total, "total-amount", "", "bank: the balances add up to `N` (default: the sum of the first read)")
-	flags.AddSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
-	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 means any number")
+	c.Flags().StringVar(&j.total, "total-amount", "", "model bank: the balances add up to `N` (default: the sum of the first read)")
+	flags.AddSwitch(c, &j.negative, "allow-negative-balances", "model bank: balances may be below zero")
+	c.Flags().IntVar(&j.groupSize, "group-size", 0, "model long-fork: each read has `N` keys; 0 means any number")
 	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability", "delivery")
 	return c
 }

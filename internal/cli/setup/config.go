@@ -96,9 +96,9 @@ func configVerb(a *console.App) *cobra.Command {
 		Short: "Check a configuration and print it with all defaults",
 		Long: "Read a configuration or Compose files as a run does, and print them as one bloodhound.yaml: " +
 			"variables and defaults filled in, several files merged, addresses and the rules of a preset as " +
-			"comments. In the same folder, the output describes the same system. --json prints the resolved " +
+			"comments. Saved in the same folder, the output describes the same system. --json prints the resolved " +
 			"world.\n\n" +
-			"config builds, pulls and starts nothing, and needs none of the programs. It omits what images " +
+			"It does not build, pull or start anything, and the programs do not have to be installed. It omits what images " +
 			"declare (commands, environments, users, volumes).",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return printConfig(a, f, args, quiet, wanted) },

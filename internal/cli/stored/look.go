@@ -44,7 +44,7 @@ func (l *LookFlags) Add(c *cobra.Command) {
 	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of all files that the programs of NODE created or changed")
 	f.StringVar(&l.core, "core", "", "write a core file of the process `NODE/PID`")
 	f.VarP(flags.File(&l.output), "output", "o", "write the result of --cat, --tar or --core to this `file`")
-	f.Var(flags.File(&l.Pcap), "pcap", "write a Wireshark capture of the packets up to --at, or of the whole run, to this `file`, for Wireshark")
+	f.Var(flags.File(&l.Pcap), "pcap", "write the packets up to --at, or of the whole run, to this `file` as a Wireshark capture")
 	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
 }
 
