@@ -13,7 +13,12 @@ const (
 	InvariantCheck  CheckType = "invariant" // an expression that is true at every event
 	Monotonic       CheckType = "monotonic"
 	Durability      CheckType = "durability"
-	Delivery        CheckType = "delivery" // of messages, by queues, logs and publish/subscribe
+	Delivery        CheckType = "delivery"  // of messages, by queues, logs and publish/subscribe
+	Watch           CheckType = "watch"     // of changes of keys
+	Exclusion       CheckType = "exclusion" // by locks and leases
+	Unique          CheckType = "unique"    // ids
+	Prefix          CheckType = "prefix"    // restored copies are prefixes of what was committed
+	Listing         CheckType = "listing"   // lists of names agree with writes
 	// Over the history, the faults and the jobs of a run.
 	ProgressCheck CheckType = "progress"
 	RecoveryCheck CheckType = "recovery"
@@ -90,6 +95,11 @@ var CheckKinds = []CheckKind{
 	{Type: Durability, Basis: ByOperations, Keys: []string{"model", "keys"}, AnyLength: true, Reported: true,
 		Models: []string{"kv", "register", "key-value", "set", "append-list"}},
 	{Type: Delivery, Basis: ByOperations, Keys: []string{"level", "order", "keys"}, AnyLength: true, Reported: true},
+	{Type: Watch, Basis: ByOperations, Keys: []string{}, AnyLength: true, Reported: true},
+	{Type: Exclusion, Basis: ByOperations, Keys: []string{"keys"}, AnyLength: true, Reported: true},
+	{Type: Unique, Basis: ByOperations, Keys: []string{"operations", "order", "keys"}, AnyLength: true, Reported: true},
+	{Type: Prefix, Basis: ByOperations, Keys: []string{"order", "keys"}, AnyLength: true, Reported: true},
+	{Type: Listing, Basis: ByOperations, Keys: []string{"keys"}, AnyLength: true, Reported: true},
 	{Type: Conformance, Basis: ByModel, Keys: []string{"spec", "config", "library", "view", "lines", "left_out", "events"}},
 	{Type: HTTPCheck, Basis: ByProbes, IntervalNs: 1e9, Words: true, WatchedNs: whileLive,
 		Keys: []string{"endpoint", "body", "expect", "interval", "nodes", "while", "despite"}},

@@ -106,8 +106,8 @@ type consumers struct {
 	acked       map[string]*history.Operation // by message
 }
 
-// conflictingDelivery is a violation, with the operations that show it.
-type conflictingDelivery struct {
+// refutation is a violation, with the operations that show it.
+type refutation struct {
 	event    uint64
 	timeNs   int64
 	claim    failure.Claim
@@ -122,7 +122,7 @@ func delivered(p *world.Property, ops []history.Operation, cut string) verdict.V
 	left := newLeftOut()
 	topics := topicsOf(&p.Check, level, &left, ops)
 	v := verdict.New(p)
-	var worst *conflictingDelivery
+	var worst *refutation
 	var lost bool
 	unread, judgedTopics, compared := "", 0, 0
 	acked, received := 0, 0
@@ -374,8 +374,8 @@ func (t *topic) sortedGroups() []*consumers {
 }
 
 // firstConflict returns the violation that shows first, if there is one, and whether it is a loss.
-func (t *topic) firstConflict(order string) (first *conflictingDelivery, isLoss bool) {
-	consider := func(c *conflictingDelivery) {
+func (t *topic) firstConflict(order string) (first *refutation, isLoss bool) {
+	consider := func(c *refutation) {
 		if c != nil && (first == nil || c.event < first.event) {
 			first = c
 		}
@@ -408,7 +408,7 @@ func (t *topic) firstConflict(order string) (first *conflictingDelivery, isLoss 
 }
 
 // invented finds a message that was received and cannot have been published before.
-func (t *topic) invented(m *message) *conflictingDelivery {
+func (t *topic) invented(m *message) *refutation {
 	first := m.firstReceipt()
 	if first == nil {
 		return nil
@@ -418,12 +418,12 @@ func (t *topic) invented(m *message) *conflictingDelivery {
 	switch {
 	case m.sent == nil && m.refused != nil:
 		claim = refusedReceived.Cause(m.refused.Op).Claim("%s, although its %s had failed", what, m.refused.Op)
-		evidence = append(evidence, deliveryLine(m.refused, m.refused.Op+" "+verdict.Shorten(m.value)+" failed"))
+		evidence = append(evidence, lineOf(m.refused, m.refused.Op+" "+verdict.Shorten(m.value)+" failed"))
 	case m.sent == nil:
 		claim = neverPublished.Cause().Claim("%s, which nobody published", what)
 	case first.Return < m.sent.Call:
 		claim = earlyReceived.Cause().Claim("%s before it was published", what)
-		evidence = append(evidence, deliveryLine(m.sent, m.sent.Op+" "+verdict.Shorten(m.value)))
+		evidence = append(evidence, lineOf(m.sent, m.sent.Op+" "+verdict.Shorten(m.value)))
 	default:
 		return nil
 	}
@@ -446,7 +446,7 @@ func (m *message) firstReceipt() (first *history.Operation) {
 }
 
 // repeated finds a message that a group received again, although it receives each once, or had acknowledged it.
-func (t *topic) repeated(m *message, g *consumers) *conflictingDelivery {
+func (t *topic) repeated(m *message, g *consumers) *refutation {
 	r := m.by(g)
 	if r == nil {
 		return nil
@@ -464,14 +464,14 @@ func (t *topic) repeated(m *message, g *consumers) *conflictingDelivery {
 		if o.Call > ack.Return {
 			return t.conflict(o, deliveredAgain.Cause().Claim("%s received %s after %s had been told that it was acknowledged",
 				clientOf(o), verdict.Shorten(m.value), clientOf(ack)),
-				[]string{receiptLine(r.ops[0], m), deliveryLine(ack, "ack "+verdict.Shorten(m.value)+" -> ok"), receiptLine(o, m)})
+				[]string{receiptLine(r.ops[0], m), lineOf(ack, "ack "+verdict.Shorten(m.value)+" -> ok"), receiptLine(o, m)})
 		}
 	}
 	return nil
 }
 
 // lost finds a message that a group should have received, and did not, although its last receive found nothing.
-func (t *topic) lost(g *consumers) *conflictingDelivery {
+func (t *topic) lost(g *consumers) *refutation {
 	if t.level == AtMostOnce || !g.empty {
 		return nil
 	}
@@ -485,12 +485,12 @@ func (t *topic) lost(g *consumers) *conflictingDelivery {
 		return nil // receives of unknown outcome may have taken them
 	}
 	m := missing[0]
-	evidence := []string{deliveryLine(m.acked, m.acked.Op+" "+verdict.Shorten(m.value)+" -> ok")}
+	evidence := []string{lineOf(m.acked, m.acked.Op+" "+verdict.Shorten(m.value)+" -> ok")}
 	if n := len(missing) - 1; n > 0 {
 		evidence = append(evidence, fmt.Sprintf("and %s that were not received either, such as %s", counted(n, "further message"),
 			verdict.Shorten(missing[len(missing)-1].value)))
 	}
-	evidence = append(evidence, deliveryLine(g.last, g.last.Op+" found nothing"))
+	evidence = append(evidence, lineOf(g.last, g.last.Op+" found nothing"))
 	return t.conflict(g.last, lostMessage.Cause().Claim("%s was acknowledged and never delivered%s", verdict.Shorten(m.value), g.words(" to group")), evidence)
 }
 
@@ -521,9 +521,9 @@ func (g *consumers) words(before string) string {
 	return before + " " + g.name
 }
 
-func (t *topic) conflict(at *history.Operation, claim failure.Claim, evidence []string) *conflictingDelivery {
+func (t *topic) conflict(at *history.Operation, claim failure.Claim, evidence []string) *refutation {
 	claim.Words = fmt.Sprintf("%q: %s", t.key, claim.Words)
-	return &conflictingDelivery{event: at.Return, timeNs: at.ReturnTimeNs, claim: claim, evidence: evidence}
+	return &refutation{event: at.Return, timeNs: at.ReturnTimeNs, claim: claim, evidence: evidence}
 }
 
 func clientOf(o *history.Operation) string {
@@ -533,7 +533,7 @@ func clientOf(o *history.Operation) string {
 	return "client " + o.Client
 }
 
-func deliveryLine(o *history.Operation, what string) string {
+func lineOf(o *history.Operation, what string) string {
 	return describe(*o, strings.TrimSpace(what), false)
 }
 
@@ -542,7 +542,7 @@ func receiptLine(o *history.Operation, m *message) string {
 	if o.Group != "" {
 		what += " (group " + o.Group + ")"
 	}
-	return deliveryLine(o, what)
+	return lineOf(o, what)
 }
 
 // validDelivery returns why a property of delivery can never be judged.

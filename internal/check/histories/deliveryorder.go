@@ -23,7 +23,7 @@ func (t *topic) comparable(order string) (n int) {
 }
 
 // outOfTurn finds two messages of one publisher that a group certainly received in the other order.
-func (t *topic) outOfTurn(g *consumers) (first *conflictingDelivery) {
+func (t *topic) outOfTurn(g *consumers) (first *refutation) {
 	byPublisher := map[string][]*message{}
 	for _, m := range g.received {
 		if m.sent != nil {
@@ -65,13 +65,13 @@ func inOneBatch(a, b *receipt) bool {
 	return len(a.ops) == 1 && len(b.ops) == 1 && a.ops[0] == b.ops[0] && a.low == a.ops[0].Call && b.low == b.ops[0].Call
 }
 
-func (t *topic) swapped(early, late *message, g *consumers) *conflictingDelivery {
+func (t *topic) swapped(early, late *message, g *consumers) *refutation {
 	shown, told := early.by(g).ops[0], late.by(g).ops[0]
 	claim := reordered.Cause(PublisherOrder).Claim("%s received %s before %s, which client %s had published first", clientOf(told),
 		verdict.Shorten(late.value), verdict.Shorten(early.value), early.sent.Client)
 	return t.conflict(shown, claim, []string{
-		deliveryLine(early.sent, early.sent.Op+" "+verdict.Shorten(early.value)),
-		deliveryLine(late.sent, late.sent.Op+" "+verdict.Shorten(late.value)),
+		lineOf(early.sent, early.sent.Op+" "+verdict.Shorten(early.value)),
+		lineOf(late.sent, late.sent.Op+" "+verdict.Shorten(late.value)),
 		receiptLine(told, late), receiptLine(shown, early)})
 }
 
@@ -92,7 +92,7 @@ type relation struct {
 // a is before b if a was acknowledged, or received by anyone, before b was published, or if a group received a before b. An
 // order exists exactly if this relation has no cycle: given an order that extends it, put each publication and delivery at the
 // latest beginning of those before it.
-func (t *topic) cycle() *conflictingDelivery {
+func (t *topic) cycle() *refutation {
 	var list []*message
 	for _, m := range t.messages {
 		if m.sent != nil && len(m.got) > 0 {

@@ -49,6 +49,16 @@ var Methods = []Method{
 		Promise: func(c *world.Check) string {
 			return "acknowledged messages are delivered " + strings.ReplaceAll(cmp.Or(c.Level, AtLeastOnce), "-", " ")
 		}},
+	{Of: world.Watch, Judge: watched, Acknowledged: true,
+		Promise: func(*world.Check) string { return "watches see each change once, in order" }},
+	{Of: world.Exclusion, Judge: whole(exclusive),
+		Promise: func(*world.Check) string { return "no two clients hold a lock at the same time" }},
+	{Of: world.Unique, Judge: whole(uniqueIDs), Validate: validUnique,
+		Promise: func(c *world.Check) string { return strings.Join(c.Operations, ", ") + " gives each id once" }},
+	{Of: world.Prefix, Judge: whole(prefixes), Validate: validPrefix, Acknowledged: true,
+		Promise: func(*world.Check) string { return "each restored copy has the values of a committed prefix" }},
+	{Of: world.Listing, Judge: whole(namesListed), Acknowledged: true,
+		Promise: func(*world.Check) string { return "lists have the names that are there, and no other" }},
 }
 
 // whole is a judgement that means the same of the beginning of a history.
@@ -134,6 +144,22 @@ func validIsolation(p *world.Property) error {
 func validDurability(p *world.Property) error {
 	if !isRegister(p.Check.Model) && p.Check.Model != "set" && p.Check.Model != "append-list" {
 		return fmt.Errorf("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+	}
+	return nil
+}
+
+func validUnique(p *world.Property) error {
+	if len(p.Check.Operations) == 0 {
+		return errors.New("no operations; list those that give ids: `operations: [next]`")
+	}
+	return validOrder(p, NoOrder, IncreasingOrder)
+}
+
+func validPrefix(p *world.Property) error { return validOrder(p, NoOrder, TotalOrder) }
+
+func validOrder(p *world.Property, orders ...string) error {
+	if p.Check.Order != "" && !slices.Contains(orders, p.Check.Order) {
+		return fmt.Errorf("no order %q for %s; there are %s", p.Check.Order, p.Check.Type, strings.Join(orders, ", "))
 	}
 	return nil
 }

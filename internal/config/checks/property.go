@@ -117,6 +117,10 @@ var readers = map[world.CheckType]func(l *load.State, n *source.Node, p *world.P
 	world.Monotonic:       monotonic,
 	world.Durability:      keyed,
 	world.Delivery:        delivery,
+	world.Exclusion:       keyed,
+	world.Unique:          ordered,
+	world.Prefix:          ordered,
+	world.Listing:         keyed,
 	world.Conformance: func(l *load.State, n *source.Node, p *world.Property, key string) {
 		p.Check.Mapping = mapping(l, n, key, mostLeftOut)
 	},
@@ -175,9 +179,14 @@ func isolation(l *load.State, n *source.Node, p *world.Property, key string) {
 }
 
 func delivery(l *load.State, n *source.Node, p *world.Property, key string) {
-	c := &p.Check
-	judgedKeys(l, n.Get("keys"), c, key)
-	c.Level, c.Order = source.ValueOr(n.Get("level"), ""), source.ValueOr(n.Get("order"), "")
+	ordered(l, n, p, key)
+	p.Check.Level = source.ValueOr(n.Get("level"), "")
+}
+
+// ordered reads a check of operations that may judge their order.
+func ordered(l *load.State, n *source.Node, p *world.Property, key string) {
+	keyed(l, n, p, key)
+	p.Check.Order = source.ValueOr(n.Get("order"), "")
 }
 
 func monotonic(l *load.State, n *source.Node, p *world.Property, key string) {

@@ -43,10 +43,11 @@ var property = sectionOf(
 				"isolation: list-append, rw-register. durability: register, key-value, set, append-list.",
 			Default: "kv; isolation: list-append"},
 		field{Name: "level", Shape: oneOf(append(slices.Clone(levels), deliveryLevels...)...),
-			Says: "isolation: level that transactions must satisfy. delivery: at-least-once, at-most-once or exactly-once.",
+			Says:    "isolation: level that transactions must satisfy. delivery: at-least-once, at-most-once or exactly-once.",
 			Default: "serializable; delivery: at-least-once"},
-		field{Name: "order", Shape: oneOf("none", "publisher", "total"),
-			Says: "delivery: order in which each group receives messages for the first time.", Default: "none"},
+		field{Name: "order", Shape: oneOf("none", "publisher", "total", "increasing"),
+			Says: "delivery: order in which each group receives messages for the first time. unique: `increasing`. prefix: `total` judges the " +
+				"order of values.", Default: "none"},
 		field{Name: "endpoint", Shape: aText,
 			Says: "http: a URL, or a path on the server of the first http workload. redis: `redis://host:port`. sql: " +
 				"`postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these with `{node}`."},
