@@ -46,7 +46,11 @@ type Evidence struct {
 type Tried struct {
 	Invoked uint64 `json:"invoked"`
 	Ok      uint64 `json:"ok"`
+	// Found counts the reads that found a value.
+	Found uint64 `json:"found,omitempty"`
 }
+
+func (n Tried) plus(o Tried) Tried { return Tried{n.Invoked + o.Invoked, n.Ok + o.Ok, n.Found + o.Found} }
 
 // Injected counts the faults of a kind. DuringWork are those that were active between the first operation and the last return of
 // their run, without the operations by which drivers read back. Before are those that had ended before the first operation began.
@@ -99,7 +103,7 @@ func EvidenceOf(out *record.Outcome) Evidence {
 		return e
 	}
 	for _, n := range back.evidence.Kinds {
-		e.ReadBack = Tried{e.ReadBack.Invoked + n.Invoked, e.ReadBack.Ok + n.Ok}
+		e.ReadBack = e.ReadBack.plus(n)
 	}
 	for i := range out.Ledger.Injections {
 		s := &out.Ledger.Injections[i]
@@ -181,7 +185,11 @@ func (w *Collector) Add(h *history.Event) {
 	}
 	if h.Type == history.Ok {
 		if op, ok := w.open[h.Client]; ok {
-			w.evidence.try(op, Tried{Ok: 1})
+			n := Tried{Ok: 1}
+			if h.Found {
+				n.Found = 1
+			}
+			w.evidence.try(op, n)
 		}
 	}
 	delete(w.open, h.Client)
@@ -195,7 +203,7 @@ func (e *Evidence) try(kind string, n Tried) {
 	if !known && len(e.Kinds) >= maxKinds {
 		return
 	}
-	e.Kinds[kind] = Tried{t.Invoked + n.Invoked, t.Ok + n.Ok}
+	e.Kinds[kind] = t.plus(n)
 }
 
 // Add takes in the evidence of another run.
@@ -203,7 +211,7 @@ func (e *Evidence) Add(o *Evidence) {
 	e.Rates += o.Rates
 	e.MissedRates = e.MissedRates.plus(o.MissedRates)
 	e.Concurrent += o.Concurrent
-	e.ReadBack = Tried{e.ReadBack.Invoked + o.ReadBack.Invoked, e.ReadBack.Ok + o.ReadBack.Ok}
+	e.ReadBack = e.ReadBack.plus(o.ReadBack)
 	if e.Kinds == nil {
 		e.Kinds, e.Injected, e.Probes = map[string]Tried{}, map[world.FaultKind]Injected{}, map[string]Probed{}
 	}
@@ -231,6 +239,10 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 		}
 	}
 	e.operations(add)
+	if n := e.emptyReads(); n > 0 {
+		add(little, fmt.Sprintf("all %d reads found nothing, and nothing was written, so this tests little; add writes to the workload, or "+
+			"write a driver (`bloodhound docs write-a-driver`)", n))
+	}
 	if t := e.ReadBack; t.Invoked > 0 {
 		add(share(t.Ok, t.Invoked), fmt.Sprintf("only %d of %d operations by which drivers read back succeeded, so little is "+
 			"known of the result; read their reasons, or raise faults.settle", t.Ok, t.Invoked))
@@ -241,6 +253,17 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	e.faults(spec, add)
 	e.probes(spec, add)
 	return unknown, warnings
+}
+
+// emptyReads counts the reads if there was nothing else and none of them found a value.
+func (e *Evidence) emptyReads() (n uint64) {
+	for kind, t := range e.Kinds {
+		if !history.IsRead(kind) || t.Found > 0 {
+			return 0
+		}
+		n += t.Ok
+	}
+	return n
 }
 
 // Meeting is the remedy where faults and operations do not meet.

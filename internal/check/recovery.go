@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check/histories"
+	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
 
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
@@ -61,7 +62,7 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 	if err != nil {
 		return verdict.Undecided(p, "%v", err)
 	}
-	attempts, never := withoutNeverWorked(attempts, out)
+	attempts, never := withoutNeverWorked(withoutReadBack(attempts, out), out)
 	timeout := p.Timeout()
 	windows := windowsOf(out.ReadyNs, out.Heals, timeout)
 	doubt := ""
@@ -312,6 +313,19 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 		g.tries, g.lost = append(g.tries, last), "its last run failed before that, and there was no other one"
 	}
 	return list
+}
+
+// withoutReadBack leaves out the kinds of operations that drivers perform only when they read back: nothing of them can come
+// back to work after a heal.
+func withoutReadBack(attempts []attempt, out *record.Outcome) []attempt {
+	from := readBackFrom(out)
+	worked := map[string]bool{jobKind: true}
+	for i := range out.History {
+		if h := &out.History[i]; h.Type == history.Invoke && h.Number < from {
+			worked[strings.ToLower(h.Op)] = true
+		}
+	}
+	return slices.DeleteFunc(attempts, func(a attempt) bool { return !worked[a.kind] })
 }
 
 // unproven says what was not seen to work after the last heal, or nothing.

@@ -361,7 +361,7 @@ func (c *collector) count(r *result) {
 	t.add(s, r.job.Tape)
 	if why := r.reply.NoSnapshots; why != "" && !c.unable {
 		c.unable = true
-		c.note("runs begin at their boot from now on: " + why)
+		c.note("snapshots are off, so runs start from boot, which takes longer: " + why)
 	}
 	t.Once = t.Once || s.Repeat.Once
 	if s.Repeat.Failed() {

@@ -72,7 +72,7 @@ func configurationHints(s *StoryOf) (list []hint) {
 		case overlap(operations):
 			list = append(list, hint{blameSystem, "no fault was injected in this run: requests that overlap are enough"})
 		case len(s.Outcome.Ledger.Entries) > 0:
-			list = append(list, hint{blameConfiguration, "no fault was injected in this run: the property, its driver or the system's settings may be wrong"})
+			list = append(list, hint{blameConfiguration, "no fault was injected in this run: operations may race, or the property, its driver or the system's settings may be wrong"})
 		}
 		return list
 	}

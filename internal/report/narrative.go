@@ -165,7 +165,8 @@ func (s *StoryOf) systemSentence(t *timesTold) string {
 	if c := s.Crash(); c != nil {
 		return pastCrash(c, t)
 	}
-	if loss := lastLoss(s.Outcome.DiskChanges, at); loss != nil {
+	cited, _ := s.cited()
+	if loss := tellingLoss(s.Outcome.DiskChanges, cited, at); loss != nil {
 		return fmt.Sprintf("On %s, %s.", loss.Node, Visible(changeText(loss), narrativeRunes))
 	}
 	for _, u := range unusualLines(s) {

@@ -36,12 +36,14 @@ const (
 	screenValueRunes = 16 // of a value in the story
 	screenFaults     = 3  // lines of the story
 	screenOperations = 3
-	screenUnusual    = 2
-	screenMissing    = 24 // columns for kinds of faults
-	screenHint       = 12 // columns that what a command is good for needs
-	screenErrors     = 2  // servers whose last error is shown
-	screenSaid       = 2  // last lines of a server that was never ready
-	screenCode       = 2  // programs whose coverage is shown
+	// screenFewOperations is the most operations of a run that is told by them although its evidence names none.
+	screenFewOperations = 25
+	screenUnusual       = 2
+	screenMissing       = 24 // columns for kinds of faults
+	screenHint          = 12 // columns that what a command is good for needs
+	screenErrors        = 2  // servers whose last error is shown
+	screenSaid          = 2  // last lines of a server that was never ready
+	screenCode          = 2  // programs whose coverage is shown
 )
 
 // Screen is the end of a command as a person reads it: the verdict, the story behind it in a few lines, numbers, and what to do next. Everything
@@ -194,7 +196,7 @@ func (s *Screen) nextCommands() (lines []string) {
 // coverage says which faults were injected, and where the full text is.
 func (s *Screen) coverage() (lines []string) {
 	if len(s.Tested) > 0 {
-		lines = append(lines, "Tested      "+listed(s.Tested, ScreenColumns-12))
+		lines = append(lines, "Tested      "+strings.Replace(listed(s.Tested, ScreenColumns-12-6), " more", " more kinds", 1))
 	}
 	if len(s.Missing) > 0 {
 		remedy := ""
@@ -303,12 +305,15 @@ func storyLines(s *StoryOf) (lines []string) {
 			list = append(list, l)
 		}
 	}
-	cited, _ := s.cited()
+	cited, others := s.cited()
 	cited = cited[max(0, len(cited)-screenOperations):]
+	if len(cited) == 0 {
+		cited = lastWrites(others)
+	}
 	for i := range cited {
 		add(operationLine(&cited[i]))
 	}
-	loss := lastLoss(s.Outcome.DiskChanges, at)
+	loss := tellingLoss(s.Outcome.DiskChanges, cited, at)
 	if loss != nil {
 		add(storyLine{loss.TimeNs, loss.Event, fmt.Sprintf("%s: %s", loss.Node, changeText(loss))})
 	}
@@ -356,6 +361,43 @@ func withLoss(nearest []fault.Injection, o *check.Judged, loss *record.DiskChang
 		nearest[0] = o.Ledger.Injections[i]
 	}
 	return nearest
+}
+
+// lastWrites are the last operations that change something, for a violation whose evidence names none. There are none of a run
+// that was not shrunk to a few.
+func lastWrites(ops []history.Operation) (list []history.Operation) {
+	if len(ops) > screenFewOperations {
+		return nil
+	}
+	for i := range ops {
+		if !history.IsRead(ops[i].Op) && ops[i].Type != history.Fail {
+			list = append(list, ops[i])
+		}
+	}
+	return list[max(0, len(list)-screenStory):]
+}
+
+// tellingLoss is, of what the last power loss took from a disk, the file that one of these operations had changed; else the last.
+func tellingLoss(changes []record.DiskChange, ops []history.Operation, untilNs int64) *record.DiskChange {
+	last := lastLoss(changes, untilNs)
+	if last == nil {
+		return nil
+	}
+	changed := map[string]bool{} // by the operations, before the loss
+	for i := range changes {
+		c := &changes[i]
+		within := func(op history.Operation) bool { return during(&op, c) }
+		if c.Call != record.Lost && c.Node == last.Node && c.Event < last.Event && slices.ContainsFunc(ops, within) {
+			changed[c.Path] = true
+		}
+	}
+	for i := range changes {
+		c := &changes[i]
+		if c.Call == record.Lost && c.Node == last.Node && c.TimeNs == last.TimeNs && changed[c.Path] {
+			return c
+		}
+	}
+	return last
 }
 
 // lastLoss is the last thing that a power loss took from a disk up to a time, or nil.

@@ -60,6 +60,7 @@ const (
 	// maxInvariantVisits bounds the operations that the evaluations of one invariant look at, all together.
 	maxInvariantVisits = 20_000_000
 	expressionWall     = 30 * time.Second
+	maxSideBytes       = 60 // of a value in a reason
 )
 
 // compileExpression reads an expression over a history (github.com/expr-lang/expr). Its errors name line and column.
@@ -169,7 +170,7 @@ func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
 	switch value := got.(type) {
 	case bool:
 		if v.Status = verdict.Holds; !value {
-			v.Violate(0, 0, exprFalse.Cause(e.p.Check.Condition).Claim("the expression is false: %s", e.p.Check.Condition))
+			v.Violate(0, 0, exprFalse.Cause(e.p.Check.Condition).Claim("the expression is false%s: %s", e.sides(ops), e.p.Check.Condition))
 			if !atEachEvent(e.p) {
 				v = showOffenders(v, e.offending(ops))
 			}
@@ -186,6 +187,51 @@ func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
 	}
 	v.Reason = fmt.Sprintf("the expression gave a %T; it must give true or false, or a list of operations", got)
 	return v
+}
+
+// sides returns the values of both sides of the first comparison that is false, such as " (386 == 400)".
+func (e *evaluation) sides(ops []ExprOp) string {
+	tree, err := parser.Parse(e.p.Check.Condition)
+	if err != nil {
+		return ""
+	}
+	for _, part := range conjuncts(tree.Node) {
+		b, ok := part.(*ast.BinaryNode)
+		if !ok || !compares(b.Operator) {
+			continue
+		}
+		if whole, ok := valueOfNode(b, ops); !ok || whole != false {
+			continue
+		}
+		left, ok := valueOfNode(b.Left, ops)
+		right, also := valueOfNode(b.Right, ops)
+		if ok && also {
+			return fmt.Sprintf(" (%s %s %s)", sideWords(left), b.Operator, sideWords(right))
+		}
+	}
+	return ""
+}
+
+// valueOfNode evaluates a part of an expression.
+func valueOfNode(n ast.Node, ops []ExprOp) (any, bool) {
+	program, err := expr.Compile(n.String(), expr.Env(exprEnv{}), expr.MaxNodes(maxExpressionNodes))
+	if err != nil {
+		return nil, false
+	}
+	machine := vm.VM{MemoryBudget: maxExpressionMem}
+	got, err := machine.Run(program, exprEnv{ops})
+	return got, err == nil
+}
+
+func sideWords(value any) string {
+	if text, ok := value.(string); ok {
+		return verdict.Shorten(text)
+	}
+	text := fmt.Sprint(value)
+	if len(text) > maxSideBytes {
+		text = text[:maxSideBytes] + "..."
+	}
+	return text
 }
 
 // offending lists the operations that make the first false part of an expression false, if that part forbids operations one

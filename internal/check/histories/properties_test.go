@@ -255,6 +255,23 @@ func TestFalseConditionsListTheirOperations(t *testing.T) {
 	}
 }
 
+// A false comparison shows the values of both sides.
+func TestFalseComparisonsShowTheirSides(t *testing.T) {
+	in := historytest.Events(t, "a:put=1 a! b:get b!2")
+	for condition, want := range map[string]string{
+		`count(ops, true) == 3`:                                "(2 == 3)",
+		`sum(filter(ops, .found), int(.output)) >= 7 and true`: "(2 >= 7)",
+		`ops[1].output == "1"`:                                 `("2" == "1")`,
+		`len(ops) > 0 and len(ops) < 2`:                        "(2 < 2)",
+		`none(ops, true)`:                                      "false: none",
+	} {
+		v := History(&world.Property{Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: condition}}}, in)
+		if v.Status != verdict.Violated || !strings.Contains(v.Reason, want) {
+			t.Errorf("%s: %s %s", condition, v.Status, v.Reason)
+		}
+	}
+}
+
 // TestInvariantBudget: an invariant over a long history that needs the whole history at every event is undecided, one that looks at
 // each operation alone is not.
 func TestInvariantBudget(t *testing.T) {

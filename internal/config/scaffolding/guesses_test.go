@@ -368,7 +368,7 @@ async fn write(Path(key): Path<String>, Json(item): Json<Item>) -> StatusCode {
 			if c.json {
 				expect(t, text, []string{parses, "docs write-a-driver", "#   driver: command\n", "{type: get,", suggested, recovers},
 					[]string{writesKeys, judged})
-				expect(t, checks, []string{parses, "PUT /", "bloodhound docs write-a-driver"}, nil)
+				expect(t, checks, []string{parses, "PUT /", "edit driver.py and use it"}, nil)
 			} else {
 				expect(t, text, []string{writesKeys, judged}, []string{parses, suggested})
 			}
@@ -580,7 +580,7 @@ http.createServer((req, res) => {
         # POST /transfer {"from": "a", "to": "b"}
         body = json.loads(self.rfile.read())
 `))
-	expect(t, checks, []string{"only GET /accounts/{key} is tried. To also try POST /transfer, write a driver"}, nil)
+	expect(t, checks, []string{"only GET /accounts/{key} is tried. To also try POST /transfer, edit driver.py"}, nil)
 	text, _ = configured(t, nodeMain("http.createServer((req, res) => res.end('ok')).listen(3000);\n"))
 	expect(t, text, []string{`# - {type: put, weight: 1, path: "/items/{key}"`}, []string{"\n      - {type: put"})
 }

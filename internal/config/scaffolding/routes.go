@@ -68,6 +68,8 @@ var (
 	// Names of changes that do not store what the body says.
 	noRegister = lazyregexp.New(`(?i)(?:\b|_)(?:increment|incr|decrement|decr|transfer|enqueue|dequeue|push|append|` +
 		`deposit|withdraw|addAndGet|incrementAndGet|reserve|acquire|publish|vote)\w*\(`)
+	// Collecting the parts of a body is no change of another kind.
+	bodyParts       = lazyregexp.New(`(?i)\b(?:chunks?|parts?|buf\w*|body|data)\.(?:push|append)\(`)
 	noRegisterRoute = lazyregexp.New(`(?i)/(?:counters?|queues?|transfers?|locks?|events?|messages?|votes?|increment|enqueue)\b`)
 )
 
@@ -343,6 +345,9 @@ func (s *server) operations(text string) {
 			s.otherWrites = append(s.otherWrites, method+" "+strings.TrimSuffix(r.path, "?key={key}"))
 		}
 	}
+	if slices.Contains(mentioned, "PUT") && !slices.ContainsFunc(all, func(r *route) bool { return r.methods["PUT"] }) {
+		s.otherWrites = append([]string{"PUT"}, s.otherWrites...)
+	}
 	if len(writes) == 0 || !s.puts {
 		writes = writeBlocks(text)
 		s.json = takesJSON(text, writes)
@@ -351,7 +356,7 @@ func (s *server) operations(text string) {
 		s.json = takesJSON(handlers+"\n"+newSourceLines(text).handlers(handlers), writes)
 	}
 	s.register = s.puts && !s.post && !s.json && !noRegisterRoute.MatchString(s.path) &&
-		!slices.ContainsFunc(writes, noRegister.MatchString)
+		!slices.ContainsFunc(writes, func(text string) bool { return noRegister.MatchString(bodyParts.ReplaceAllString(text, "")) })
 }
 
 // takesJSON reports whether a program parses bodies of requests. What a handler of writes parses is a body, unless it is

@@ -55,7 +55,7 @@ func Find(dir string) Findings {
 		for _, s := range detect(f) {
 			if !f.taken[s.name] {
 				f.taken[s.name] = true
-				found.Worlds = append(found.Worlds, s.world())
+				found.Worlds = append(found.Worlds, s.world(f))
 			}
 		}
 	}

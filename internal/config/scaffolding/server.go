@@ -44,7 +44,7 @@ type server struct {
 }
 
 var (
-	serves = lazyregexp.New(`net/http"|http\.createServer|\bexpress\(|require\(["']express["']\)\(|\bfastify\(|new Koa\(|http\.server|\bFlask\(|\bFastAPI\(|aiohttp|` +
+	serves = lazyregexp.New(`net/http"|http\.createServer|(?:from\s+|require\()["'](?:node:)?https?["']|\bexpress\(|require\(["']express["']\)\(|\bfastify\(|new Koa\(|http\.server|\bFlask\(|\bFastAPI\(|aiohttp|` +
 		`com\.sun\.net\.httpserver|springframework|javalin|\baxum\b|actix_web|\bwarp::|\brocket\b|tiny_http|\bhyper::|HTTP/1\.[01]`)
 	listens = lazyregexp.New(`(?i)listenandserve|net\.listen\(|\.listen\(|\blisten\(|serve_forever|\.serve\(|app\.run\(|uvicorn\.run|run_app\(|` +
 		`new serversocket\(|httpserver\.create|springapplication\.run|javalin\.(create|start)|tcplistener|httpserver::new|\.run\(":\d`)

@@ -164,15 +164,15 @@ func header(what string, checks []string) string {
 	return b.String() + usage
 }
 
-// world writes the sketch.
-func (s *sketch) world() World {
+// world writes the sketch. f is the folder of the project.
+func (s *sketch) world(f *folder) World {
 	w := World{Name: s.name, What: s.what, Files: map[string][]byte{}}
+	var body strings.Builder
+	s.writeNodes(&body)
+	s.writeWorkload(&body, f)
 	for name, content := range s.files {
 		w.Files[name] = content
 	}
-	var body strings.Builder
-	s.writeNodes(&body)
-	s.writeWorkload(&body)
 	w.Checks = s.checks
 	w.Files[ConfigName] = []byte(header(s.what, s.checks) + body.String())
 	return w
@@ -254,31 +254,40 @@ func (n *node) write(b *strings.Builder) {
 	}
 }
 
-func (s *sketch) writeWorkload(b *strings.Builder) {
+func (s *sketch) writeWorkload(b *strings.Builder, f *folder) {
 	var target string
 	if s.front != "" && s.server.port > 0 {
 		target = fmt.Sprintf("http://%s:%d", s.front, s.server.port)
 	}
 	switch {
 	case s.server.http:
-		s.writeHTTP(b, target)
+		s.writeHTTP(b, target, f)
 	case s.server.port == redisPort && s.front != "":
 		s.writeRedis(b)
 	case target != "":
-		b.WriteString(placeholder)
+		name := s.addStarter(f)
+		fmt.Fprintf(b, placeholder, name)
 		fmt.Fprintf(b, `# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
 properties:
+  # Once the driver is complete:
+  # - name: linearizable
+  #   kind: safety
+  #   description: A read returns the value of the last acknowledged write.
+  #   check: {type: linearizability}
   - name: accepts connections again
     kind: liveness            # within this time after each heal
     timeout: 10s
     check: {type: custom, script: [bash, -c, "exec 3<>/dev/tcp/%s/%d"]}
 
 `, s.front, s.server.port)
-		s.addCheck("Nothing sends requests yet: complete `workload` for the protocol on port %d.", s.server.port)
+		s.addCheck("Nothing sends requests to port %d yet: edit `perform` in %s for the server's protocol, then uncomment `workload` and "+
+			"the property `linearizable`.", s.server.port, name)
 	default:
-		b.WriteString(placeholder + "# What must hold: nothing is known yet. Crashes, panics and unexpected exits are looked for\n" +
+		name := s.addStarter(f)
+		fmt.Fprintf(b, placeholder, name)
+		b.WriteString("# What must hold: nothing is known yet. Crashes, panics and unexpected exits are looked for\n" +
 			"# without being listed.\n# properties: []\n\n")
-		s.addCheck("No port was found: complete `workload`, and list in `properties` what must hold.")
+		s.addCheck("No port was found: set it in %s, edit `perform` there, uncomment `workload`, and list in `properties` what must hold.", name)
 	}
 	if s.server.loopback {
 		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: let it listen on 0.0.0.0.")
@@ -293,22 +302,22 @@ properties:
 const placeholder = `# The client. http, redis, sql and etcd are built in; command runs your own program (bloodhound docs write-a-driver).
 # workload:
 #   driver: command
-#   config: {command: python3 driver.py}
+#   config: {command: python3 %s, announces: true}
 
 `
 
-const faultSection = `# What may go wrong. harsh has partitions, crashes, power losses, full disks and wrong clocks; calm, moderate and chaos
-# have less of it. What is written below the mode wins.
+const faultSection = `# What may go wrong. harsh injects partitions, crashes, power losses, full disks and wrong clocks; calm, moderate and chaos
+# inject fewer kinds. Rules and rates written below the mode replace its own.
 faults:
   mode: harsh
   # disk: {profile: posix-minimal}   # also loses names whose folder was not synced, as file systems other than ext4 may
 `
 
 // stopHint is for drivers of a person's own, which do not go on after the faults by themselves.
-const stopHint = `  # stop: 8s   # with the driver command, ` + "`works again`" + ` needs faults that stop before the driver ends
+const stopHint = `  # stop: 8s   # for a driver of your own: faults end early, so that it can show that the system works again
 `
 
-func (s *sketch) writeHTTP(b *strings.Builder, target string) {
+func (s *sketch) writeHTTP(b *strings.Builder, target string, f *folder) {
 	if s.server.portIn != "" {
 		s.addCheck("Port %d comes from %s.", s.server.port, s.server.portIn)
 	} else {
@@ -316,8 +325,12 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 	}
 	path, puts := s.server.path, s.server.puts && !s.server.json
 	b.WriteString("# The client. Its operations are HTTP requests to this path. docs/reference/workloads.md lists other drivers.\n")
+	starter := ""
+	if s.server.json || !puts && len(s.server.otherWrites) > 0 {
+		starter = s.addStarter(f)
+	}
 	if s.server.json {
-		fmt.Fprintf(b, jsonHint, strings.TrimPrefix(target, "http://"))
+		fmt.Fprintf(b, jsonHint, starter)
 	}
 	fmt.Fprintf(b, `workload:
   driver: http
@@ -347,9 +360,9 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 		if s.server.puts {
 			writes = append([]string{method + " " + path}, writes...)
 		}
-		ways := "write a driver (bloodhound docs write-a-driver)"
+		ways := "edit " + starter + " and use it as the driver"
 		if s.server.puts || len(writes) == 0 {
-			ways = "name the field of the value in `options: {json_field: NAME}`, or " + ways
+			ways = "set the field of the value in `options: {json_field: NAME}`, or " + ways
 		}
 		s.addCheck("The source parses bodies as JSON, so only GET %s is tried. To also try %s, %s.", path, wordsOf(writes, "writes"), ways)
 		if s.server.puts {
@@ -366,8 +379,8 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 `, method)
 		b.WriteString(asComment(linearizable))
 	case len(s.server.otherWrites) > 0:
-		s.addCheck("Only GET %s is tried. To also try %s, write a driver (bloodhound docs write-a-driver), "+
-			"and list in `properties` what must hold.", path, wordsOf(s.server.otherWrites, "writes"))
+		s.addCheck("Only GET %s is tried. To also try %s, edit %s and use it as the driver, "+
+			"and list in `properties` what must hold.", path, wordsOf(s.server.otherWrites, "writes"), starter)
 	default:
 		s.addCheck("Only GET %s is tried: add writes to `workload`, and list in `properties` what must hold.", path)
 	}
@@ -387,11 +400,10 @@ const linearizable = `  - name: linearizable
 `
 
 // jsonHint shows how to write to a server of documents: with one field, or by a driver.
-const jsonHint = `# The source parses bodies as JSON. Where a document has one field that GET returns, write its name in
-# options: {json_field: NAME} and add operations of the type put. Otherwise write a driver of your own
-# (bloodhound docs write-a-driver):
+const jsonHint = `# The source parses bodies as JSON. If a document has one field that GET returns, set options: {json_field: NAME} and
+# add operations of the type put. Otherwise edit %[1]s (bloodhound docs write-a-driver) and use it instead:
 #   driver: command
-#   config: {command: python3 driver.py %s}
+#   config: {command: python3 %[1]s, announces: true}
 `
 
 // writesHint shows how to write and read the values of a server whose routes were not recognised.

@@ -1,0 +1,47 @@
+"""Clients that send HTTP requests and record each one for Bloodhound. Edit `perform` for your server."""
+import http.client
+import json
+import os
+import random
+import sys
+import threading
+import time
+
+SERVER, PORT = "n1", 8080
+CLIENTS, OPERATIONS, PAUSE_S, KEYS = 4, 100, 0.1, 5
+report = open(os.environ["BLOODHOUND_REPORT"], "ab", buffering=0)  # unbuffered: one write for each record
+skipped = json.loads(os.environ.get("BLOODHOUND_SKIP") or "[]")
+
+
+class Refused(Exception):
+    """The server has certainly done nothing."""
+
+
+def request(method, path, body=None):
+    connection = http.client.HTTPConnection(SERVER, PORT, timeout=1)
+    try:
+        connection.connect()
+    except OSError as e:
+        raise Refused(str(e))
+    try:
+        connection.request(method, path, body)
+        reply = connection.getresponse()
+        return reply.status, reply.read().decode()
+    except http.client.HTTPException as e:
+        raise OSError("no complete reply: %r" % e)
+    finally:
+        connection.close()
+
+
+def perform(op, key, value):
+    """Sends one request. It returns the value that a get read, and None if there is none."""
+    # A server of JSON may need json.dumps({"value": value}) as the body, and json.loads(text)["value"].
+    if op == "put":
+        status, _ = request("PUT", "/kv/" + key, value)
+        if status not in (200, 201, 204):
+            raise OSError("status %d" % status)
+        return None
+    status, text = request("GET", "/kv/" + key)
+    if status not in (200, 404):
+        raise OSError("status %d" % status)
+    return text if status == 200 else None
