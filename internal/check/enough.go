@@ -50,7 +50,9 @@ type Tried struct {
 	Found uint64 `json:"found,omitempty"`
 }
 
-func (n Tried) plus(o Tried) Tried { return Tried{n.Invoked + o.Invoked, n.Ok + o.Ok, n.Found + o.Found} }
+func (n Tried) plus(o Tried) Tried {
+	return Tried{n.Invoked + o.Invoked, n.Ok + o.Ok, n.Found + o.Found}
+}
 
 // Injected counts the faults of a kind. DuringWork are those that were active between the first operation and the last return of
 // their run, without the operations by which drivers read back. Before are those that had ended before the first operation began.

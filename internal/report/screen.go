@@ -31,19 +31,19 @@ const (
 const (
 	screenStory      = 6  // lines
 	screenReason     = 2  // lines of a violation's reason
+	screenNotice     = 3  // lines of a notice about properties that hold
 	screenUnknown    = 4  // lines of the reasons why a verdict is unknown
 	screenProperties = 6  // lines
-	screenValueRunes = 16 // of a value in the story
+	screenValueRunes = 32 // of a value in the story
+	screenTime       = 20 // columns of a time in the story, at most
 	screenFaults     = 3  // lines of the story
 	screenOperations = 3
-	// screenFewOperations is the most operations of a run that is told by them although its evidence names none.
-	screenFewOperations = 25
-	screenUnusual       = 2
-	screenMissing       = 24 // columns for kinds of faults
-	screenHint          = 12 // columns that what a command is good for needs
-	screenErrors        = 2  // servers whose last error is shown
-	screenSaid          = 2  // last lines of a server that was never ready
-	screenCode          = 2  // programs whose coverage is shown
+	screenUnusual    = 2
+	screenMissing    = 24 // columns for kinds of faults
+	screenHint       = 12 // columns that what a command is good for needs
+	screenErrors     = 2  // servers whose last error is shown
+	screenSaid       = 2  // last lines of a server that was never ready
+	screenCode       = 2  // programs whose coverage is shown
 )
 
 // Screen is the end of a command as a person reads it: the verdict, the story behind it in a few lines, numbers, and what to do next. Everything
@@ -141,6 +141,9 @@ func (s *Screen) lines() []string {
 func (s *Screen) parts(head string, story []string) []string {
 	lines := []string{head}
 	reasonLines := screenReason
+	if strings.HasPrefix(s.Verdict, "HOLDS") {
+		reasonLines = screenNotice
+	}
 	if len(s.Story) == 0 || strings.HasPrefix(s.Verdict, "UNKNOWN") { // with the remedy
 		reasonLines = screenUnknown
 	}
@@ -159,13 +162,14 @@ func (s *Screen) parts(head string, story []string) []string {
 
 // wrapStory breaks each long line of a story into at most two, the second below the text of the first.
 func wrapStory(story []string) (lines []string) {
-	const indent = "           " // as wide as a time
 	for _, line := range story {
-		if width(line) <= ScreenColumns || !strings.HasPrefix(line, " ") {
+		after := strings.Index(line, " s  ") + len(" s  ") // the time
+		if width(line) <= ScreenColumns || !strings.HasPrefix(line, " ") || after < len(" s  ") || after > screenTime {
 			lines = append(lines, line)
 			continue
 		}
-		at, text := line[:len(indent)], line[len(indent):]
+		indent := strings.Repeat(" ", after)
+		at, text := line[:after], line[after:]
 		broken := wrap(text, indent, 2)
 		broken[0] = at + strings.TrimPrefix(broken[0], indent)
 		lines = append(lines, broken...)
@@ -305,10 +309,11 @@ func storyLines(s *StoryOf) (lines []string) {
 			list = append(list, l)
 		}
 	}
-	cited, others := s.cited()
-	cited = cited[max(0, len(cited)-screenOperations):]
-	if len(cited) == 0 {
-		cited = lastWrites(others)
+	cited, _ := s.cited()
+	if len(namedEvents(s.Verdict.Evidence)) == 0 {
+		cited = lastWrites(cited)
+	} else {
+		cited = cited[max(0, len(cited)-screenOperations):]
 	}
 	for i := range cited {
 		add(operationLine(&cited[i]))
@@ -340,8 +345,14 @@ func storyLines(s *StoryOf) (lines []string) {
 	slices.SortStableFunc(list, func(x, y storyLine) int {
 		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.event, y.event))
 	})
+	write := milliseconds
+	for i := 1; i < len(list); i++ { // with more digits where the order does not show otherwise
+		if x, y := list[i-1].atNs, list[i].atNs; x/1e3 != y/1e3 && milliseconds(x) == milliseconds(y) {
+			write = microseconds
+		}
+	}
 	for _, l := range list {
-		lines = append(lines, fmt.Sprintf("%9s  %s", milliseconds(l.atNs), l.text))
+		lines = append(lines, fmt.Sprintf("%9s  %s", write(l.atNs), l.text))
 	}
 	return lines
 }
@@ -363,15 +374,11 @@ func withLoss(nearest []fault.Injection, o *check.Judged, loss *record.DiskChang
 	return nearest
 }
 
-// lastWrites are the last operations that change something, for a violation whose evidence names none. There are none of a run
-// that was not shrunk to a few.
+// lastWrites are the last operations that change something, for a violation whose evidence names none.
 func lastWrites(ops []history.Operation) (list []history.Operation) {
-	if len(ops) > screenFewOperations {
-		return nil
-	}
 	for i := range ops {
-		if !history.IsRead(ops[i].Op) && ops[i].Type != history.Fail {
-			list = append(list, ops[i])
+		if o := &ops[i]; !history.IsRead(o.Op) && o.Output == "" && o.Type != history.Fail {
+			list = append(list, *o)
 		}
 	}
 	return list[max(0, len(list)-screenStory):]
@@ -409,6 +416,9 @@ func lastLoss(changes []record.DiskChange, untilNs int64) *record.DiskChange {
 	}
 	return nil
 }
+
+// microseconds writes a point of virtual time, in seconds to the microsecond.
+func microseconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns/1e3)/1e6) }
 
 // milliseconds writes a point of virtual time, in seconds to the millisecond.
 func milliseconds(ns int64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
@@ -624,6 +634,9 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		}
 	}
 	c.tests(spec, t.Faults.Entries, first)
+	if len(c.Missing) > 0 && c.Remedy == "" {
+		c.Remedy = "more runs"
+	}
 	if first == nil {
 		c.disks(spec, t.Faults.Entries)
 		c.Next = c.campaignHints(t, status, arguments)
@@ -631,7 +644,11 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 			c.interrupted(t, arguments)
 		}
 	}
-	c.Numbers = append(c.Numbers, wrap(campaignNumbers(t), "", 2)...)
+	numbers := campaignNumbers(t)
+	if first != nil {
+		numbers = "Searched " + numbers // shrinking is no part of it
+	}
+	c.Numbers = append(c.Numbers, wrap(numbers, "", 2)...)
 	if first == nil { // else the story says more
 		c.Numbers = append(c.Numbers, failing(spec, t.Operations, t.Reasons, nil)...)
 	}
@@ -666,7 +683,7 @@ func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, argumen
 	if status.ExitCode() == check.ExitUnknown && t.Operations.Ok == 0 {
 		return helpless(arguments)
 	}
-	if c.Remedy != "" {
+	if strings.HasPrefix(c.Remedy, "--") {
 		return []Hint{harsh, longer, one}
 	}
 	return []Hint{longer, {"bloodhound sweep" + arguments, "a fault at each moment in turn"}, one}

@@ -80,7 +80,7 @@ func TestScreensFit(t *testing.T) {
 	totals.Failures = []*explore.Failure{{Failure: failure.Failure{ID: "0123456789ab"}, Run: 1 << 50},
 		{Failure: failure.Failure{ID: "b"}}, {Failure: failure.Failure{ID: "c"}}}
 	text = whole(t, CampaignScreen(many, totals, status, story, ""))
-	for _, want := range []string{"VIOLATED  a reason", "...   0123456789ab\n", "2 further failures", "and 5 more\n",
+	for _, want := range []string{"VIOLATED  a reason", "...   0123456789ab\n", "2 further failures", "and 5 more kinds\n",
 		"\n  bloodhound run --seed 1  repeat this run\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)

@@ -317,8 +317,15 @@ func (s *StoryOf) cited() (cited, others []history.Operation) {
 			others = append(others, op)
 		}
 	}
+	ofHistory := s.Verdict.Cause != nil && strings.HasPrefix(string(s.Verdict.Cause.Code), "expression/")
+	if len(named) == 0 && ofHistory && len(others) <= fewOperations {
+		return others, nil
+	}
 	return cited, others
 }
+
+// fewOperations is the most operations of a run all of which are cited if the evidence names none.
+const fewOperations = 25
 
 // storyOperations are the operations of a story: those that the evidence names, the last ones if there are many, and further ones that were under way
 // as a fault was injected into a call.

@@ -56,8 +56,7 @@ type latch struct {
 	acquired []*history.Operation
 	uses     []*history.Operation
 	refused  []*history.Operation // renewals whose answer was that the lease is gone
-	open     map[string]int       // by client: its hold in holds, if it has one
-	renewed  bool
+	open     map[string][]int     // by client: its holds in holds that it has not given up
 }
 
 const forEver = int64(1)<<62 - 1
@@ -76,7 +75,7 @@ func exclusive(p *world.Property, ops []history.Operation) verdict.Verdict {
 		}
 		l := latches[o.Key]
 		if l == nil {
-			l = &latch{key: o.Key, open: map[string]int{}}
+			l = &latch{key: o.Key, open: map[string][]int{}}
 			latches[o.Key] = l
 		}
 		if err := l.add(o, verb); err != nil {
@@ -160,24 +159,20 @@ func (l *latch) add(o *history.Operation, verb lockVerb) error {
 	return nil
 }
 
-// hold begins a hold, or goes on with the client's last one if that lasts until the answer.
+// hold enters a hold that begins with an answer.
 func (l *latch) hold(who string, o *history.Operation, to int64) {
-	if i, ok := l.open[who]; ok && l.holds[i].to > o.CallTimeNs {
-		l.holds[i].to = max(l.holds[i].to, to)
-		return
-	}
 	if to > o.ReturnTimeNs {
-		l.open[who] = len(l.holds)
+		l.open[who] = append(l.open[who], len(l.holds))
 		l.holds = append(l.holds, hold{by: who, from: o.ReturnTimeNs, to: to, since: o})
 	}
 }
 
-// end ends a client's hold when it asks for something else.
+// end ends a client's holds when it asks to release the lock, or for another one.
 func (l *latch) end(who string, o *history.Operation) {
-	if i, ok := l.open[who]; ok {
+	for _, i := range l.open[who] {
 		l.holds[i].to = min(l.holds[i].to, o.CallTimeNs)
-		delete(l.open, who)
 	}
+	delete(l.open, who)
 }
 
 // contended reports whether two clients acquired the lock.

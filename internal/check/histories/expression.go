@@ -195,11 +195,7 @@ func (e *evaluation) sides(ops []ExprOp) string {
 	if err != nil {
 		return ""
 	}
-	for _, part := range conjuncts(tree.Node) {
-		b, ok := part.(*ast.BinaryNode)
-		if !ok || !compares(b.Operator) {
-			continue
-		}
+	for _, b := range comparisons(tree.Node) {
 		if whole, ok := valueOfNode(b, ops); !ok || whole != false {
 			continue
 		}
@@ -210,6 +206,22 @@ func (e *evaluation) sides(ops []ExprOp) string {
 		}
 	}
 	return ""
+}
+
+// comparisons lists those that an expression joins by and, or; the last alternative comes first.
+func comparisons(n ast.Node) []*ast.BinaryNode {
+	b, ok := n.(*ast.BinaryNode)
+	switch {
+	case !ok:
+		return nil
+	case compares(b.Operator):
+		return []*ast.BinaryNode{b}
+	case b.Operator == "or" || b.Operator == "||":
+		return append(comparisons(b.Right), comparisons(b.Left)...)
+	case b.Operator == "and" || b.Operator == "&&":
+		return append(comparisons(b.Left), comparisons(b.Right)...)
+	}
+	return nil
 }
 
 // valueOfNode evaluates a part of an expression.

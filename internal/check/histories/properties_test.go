@@ -263,6 +263,7 @@ func TestFalseComparisonsShowTheirSides(t *testing.T) {
 		`sum(filter(ops, .found), int(.output)) >= 7 and true`: "(2 >= 7)",
 		`ops[1].output == "1"`:                                 `("2" == "1")`,
 		`len(ops) > 0 and len(ops) < 2`:                        "(2 < 2)",
+		`len(ops) > 5 or len(ops) == 1`:                        "(2 == 1)",
 		`none(ops, true)`:                                      "false: none",
 	} {
 		v := History(&world.Property{Check: world.Check{Type: world.Expression, Subject: world.Subject{Condition: condition}}}, in)

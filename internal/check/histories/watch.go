@@ -206,7 +206,9 @@ func (w *watching) firstConflict() (first *refutation) {
 			first = c
 		}
 	}
-	consider(w.apart())
+	if c := w.apart(); c != nil {
+		return c // there is no log to compare with
+	}
 	consider(w.invented())
 	for _, x := range w.watchers {
 		consider(x.disordered())
@@ -381,7 +383,7 @@ func (w *watching) realTime() *refutation {
 		}
 	}
 	slices.SortFunc(list, func(x, y placedChange) int {
-		return cmp.Or(cmp.Compare(x.c.Revision, y.c.Revision), cmp.Compare(x.from, y.from))
+		return cmp.Or(cmp.Compare(x.c.Revision, y.c.Revision), cmp.Compare(y.from, x.from)) // of equal revisions, the later call first
 	})
 	var latest *placedChange // of the lower or equal revisions, the one that was called last
 	for i := range list {

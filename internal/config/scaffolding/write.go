@@ -186,7 +186,8 @@ func (s *sketch) writeNodes(b *strings.Builder) {
 	if len(s.nodes) == 0 {
 		return
 	}
-	b.WriteString("# The programs, in Compose's own keys. Each node is a machine of its own; nodes reach each other by name.\nnodes:\n")
+	b.WriteString("# The programs, in Compose's own keys. Each node is a machine of its own; nodes reach each other by name.\n" +
+		"# A run starts with a copy of this folder. Files that a program writes there survive its crashes and restarts.\nnodes:\n")
 	for _, n := range s.nodes {
 		n.write(b)
 	}
@@ -280,8 +281,8 @@ properties:
     check: {type: custom, script: [bash, -c, "exec 3<>/dev/tcp/%s/%d"]}
 
 `, s.front, s.server.port)
-		s.addCheck("Nothing sends requests to port %d yet: edit `perform` in %s for the server's protocol, then uncomment `workload` and "+
-			"the property `linearizable`.", s.server.port, name)
+		s.addCheck("%s sends `SET key value` and `GET key` to port %d. If the server's protocol differs, edit `perform` in it. Then uncomment "+
+			"`workload` and the property `linearizable`.", name, s.server.port)
 	default:
 		name := s.addStarter(f)
 		fmt.Fprintf(b, placeholder, name)
@@ -314,7 +315,7 @@ faults:
 `
 
 // stopHint is for drivers of a person's own, which do not go on after the faults by themselves.
-const stopHint = `  # stop: 8s   # for a driver of your own: faults end early, so that it can show that the system works again
+const stopHint = `  # stop: 8s   # with driver.py, which works for 20 s: faults end early, so that it shows whether the system works again
 `
 
 func (s *sketch) writeHTTP(b *strings.Builder, target string, f *folder) {

@@ -8,7 +8,7 @@ import threading
 import time
 
 SERVER, PORT = "n1", 8080
-CLIENTS, OPERATIONS, PAUSE_S, KEYS = 4, 100, 0.1, 5
+CLIENTS, OPERATIONS, PAUSE_S, KEYS = 4, 200, 0.1, 5
 report = open(os.environ["BLOODHOUND_REPORT"], "ab", buffering=0)  # unbuffered: one write for each record
 skipped = json.loads(os.environ.get("BLOODHOUND_SKIP") or "[]")
 
