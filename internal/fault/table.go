@@ -91,8 +91,8 @@ var Table = []Row{
 		Unseen:    downUnseen,
 		Inject:    takeDown, End: Effects.BringUp},
 	{Kind: Restart, Place: OnNode, Keys: Keys{"process", "restart_probability", "restart_duration_ms"}, Span: Span{500e6, 3e9}, Ends: Stopped, Halts: true,
-		Story:     "%s is told to end, and is down",
-		StoryPast: "%s was told to end and stayed down",
+		Story:     "%s is stopped by SIGTERM, and is down",
+		StoryPast: "%s was stopped by SIGTERM and stayed down",
 		Says:      "a node is stopped in order and starts again after a while, as in a rolling update",
 		Shows:     "its program takes the stop signal and does not die of it; else as that of `crash`",
 		Unseen: "; it counts where a server handles the stop signal, or reads its files as it starts again, where another server " +

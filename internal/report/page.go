@@ -533,7 +533,10 @@ func resultText(op *history.Operation) string {
 	text := string(op.Type)
 	switch {
 	case op.Type == history.Info:
-		text = "unknown: it may take effect at any time"
+		text = "outcome unknown: it may take effect at any time"
+		if history.IsRead(op.Op) {
+			text = "outcome unknown"
+		}
 	case op.Output != "" || op.Found:
 		text += " → " + quote(op.Output)
 	case op.Type == history.Ok && (op.Op == "get" || op.Op == "read"):

@@ -490,6 +490,9 @@ func onTarget(f *fault.Injection, target, form, be string) string {
 	if from, to, link := strings.Cut(target, "-"); link && f.Kind == fault.Partition {
 		return from + " and " + strings.TrimPrefix(to, ">") + " " + be + " cut off from each other"
 	}
+	if from, to, link := strings.Cut(target, "-"); link && f.Node == "" && strings.Contains(form, "of %s") {
+		return fmt.Sprintf(strings.Replace(form, "of %s", "between %s and %s", 1), from, strings.TrimPrefix(to, ">"))
+	}
 	return fmt.Sprintf(form, target)
 }
 
@@ -977,7 +980,7 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 	case r.Reason == record.Stopped:
 		repeat = "interrupted"
 	}
-	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs),
+	return Fit(fmt.Sprintf("Seed %d: %s, %s virtual; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs),
 		operationsText(r.Operations), repeat), ScreenColumns)
 }
 

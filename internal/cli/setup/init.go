@@ -119,7 +119,7 @@ func chooseWorld(a *console.App, found scaffolding.Findings, from string) (scaff
 	case program.IsTerminal(a.JSON) && term.IsTerminal(int(os.Stdin.Fd())):
 		return askForWorld(a, worlds, os.Stdin)
 	}
-	fmt.Fprintf(a.Out, "found %s; to test another program, remove the written files and add\n", worlds[0].What)
+	fmt.Fprintf(a.Out, "found %s; to test another program, remove the written files and call init with\n", worlds[0].What)
 	for _, w := range worlds[1:] {
 		fmt.Fprintf(a.Out, "  --from %s: %s\n", w.Name, w.What)
 	}
