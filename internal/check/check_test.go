@@ -479,9 +479,9 @@ func TestUntested(t *testing.T) {
 	missing := []string{`"partition rate 0.000003" was planned 4 times, delivered 0 times and never observed by a program under test`,
 		"restart was planned 0 times, delivered 0 times and never observed by a program under test",
 		"pause was planned 0 times, delivered 0 times and never observed by a program under test"}
-	const crash = "crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts where a " +
-		"server that starts again reads its files, where another server talks to the affected node, or where it makes an " +
-		"operation of a driver fail and the node runs again"
+	const crash = "crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts if the server " +
+		"reads its files when it starts again, if another server talks to the affected node, or if it makes a driver's " +
+		"operation fail and the node runs again"
 	unseen := []string{crash, `"partition rate 0.000002" was planned 2 times, delivered 1 times and never observed by a program under test`}
 	check := func(what string, wantMissing, wantUnseen []string) {
 		t.Helper()
@@ -495,10 +495,10 @@ func TestUntested(t *testing.T) {
 	spec.Faults.Require, spec.Faults.Rules = []world.FaultKind{"duplicate", "reset", "dns_fail"}, nil
 	ledgers = []fault.Ledger{{Entries: []fault.Entry{{Kind: fault.Reset, Planned: 3}, {Kind: fault.DNSFail, Planned: 2, Delivered: 2}}}}
 	check("with reasons", []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; " +
-		"only datagrams (UDP) are affected by it, because TCP hides it from programs",
+		"it affects only datagrams (UDP), because TCP hides it from programs",
 		"reset was planned 3 times, delivered 0 times and never observed by a program under test; there was never a connection to reset",
-		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that remember " +
-			"names, or write addresses, never ask"}, nil)
+		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that cache " +
+			"names or use addresses never ask"}, nil)
 	spec.Faults.Enabled = false
 	check("faults are off", nil, nil)
 }
