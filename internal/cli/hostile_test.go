@@ -66,11 +66,11 @@ func TestHostileFiles(t *testing.T) {
 			{"mounts", node("volumes: [" + times(40_000, "'vN:/vN',") + "]"), "more than 4096 mounts"},
 			{"ports", node("ports: [" + again("'1-65535:1-65535',", 30_000) + "], scale: 1000"), "is not a whole number"},
 			{"doubled variables", map[string]string{"bloodhound.yaml": "nodes: {a: {command: x $A}}\n",
-				".env": "A=xy\n" + again("A=$A$A\n", 60)}, "more than 4 MiB with its variables filled in"},
+				".env": "A=xy\n" + again("A=$A$A\n", 60)}, "more than 4 MiB after its variables are filled in"},
 			{"doubled variables of a file", map[string]string{"bloodhound.yaml": "nodes: {a: {command: x, env_file: e}}\n",
 				"e": "A=xy\n" + again("A=$A$A\n", 60)}, "MiB with"},
 			{"one variable again and again", map[string]string{"bloodhound.yaml": "nodes: {a: {command: [" + again("$A,", 1000) +
-				"]}}\n", ".env": "A=" + again("x", 100_000)}, "all values have more than 64 MiB"},
+				"]}}\n", ".env": "A=" + again("x", 100_000)}, "all values together have more than 64 MiB"},
 			{"services that extend each other",
 				map[string]string{"bloodhound.yaml": "compose: c.yaml\n",
 					"c.yaml": "services:\n" + times(n/4, " s1N: {extends: s1N}\n")}, "more than 4096 keys"},

@@ -80,7 +80,7 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 		if len(n.volumes) > 0 {
 			n.volumes = []string{"{{.Name}}-" + n.volumes[0]}
 		}
-		k.addCheck("The program takes %s, so there are three nodes. Its value needs the form that the program expects.", s.peers)
+		k.addCheck("The program takes %s, so there are three nodes. Check that its value has the form the program expects.", s.peers)
 	}
 	k.nodes = []node{n}
 	if s.http {
@@ -92,9 +92,9 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 	} else if used {
 		k.addCheck("The arguments in `command` follow the program's usage line: %s.", s.usage)
 	} else if s.arguments && s.usage != "" {
-		k.addCheck("The program reads command-line arguments: add those that it needs to `command`. Its usage line is: %s.", s.usage)
+		k.addCheck("The program reads command-line arguments: add the ones it needs to `command`. Its usage line is: %s.", s.usage)
 	} else if s.arguments {
-		k.addCheck("The program reads command-line arguments: add those that it needs to `command`.")
+		k.addCheck("The program reads command-line arguments: add the ones it needs to `command`.")
 	}
 	return k
 }
@@ -266,7 +266,7 @@ func (s *sketch) writeWorkload(b *strings.Builder) {
 		s.writeRedis(b)
 	case target != "":
 		b.WriteString(placeholder)
-		fmt.Fprintf(b, `# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
+		fmt.Fprintf(b, `# What must hold. Bloodhound always checks for crashes, panics and unexpected exits.
 properties:
   - name: accepts connections again
     kind: liveness            # within this time after each heal
@@ -276,12 +276,12 @@ properties:
 `, s.front, s.server.port)
 		s.addCheck("Nothing sends requests yet: complete `workload` for the protocol on port %d.", s.server.port)
 	default:
-		b.WriteString(placeholder + "# What must hold: nothing is known yet. Crashes, panics and unexpected exits are looked for\n" +
-			"# without being listed.\n# properties: []\n\n")
+		b.WriteString(placeholder + "# What must hold. Nothing is listed yet, but Bloodhound always checks for crashes, panics\n" +
+			"# and unexpected exits.\n# properties: []\n\n")
 		s.addCheck("No port was found: complete `workload`, and list in `properties` what must hold.")
 	}
 	if s.server.loopback {
-		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: let it listen on 0.0.0.0.")
+		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: make it listen on 0.0.0.0.")
 	}
 	b.WriteString(faultSection)
 	if !s.server.http || s.server.json || !s.server.register {
@@ -298,7 +298,7 @@ const placeholder = `# The client. http, redis, sql and etcd are built in; comma
 `
 
 const faultSection = `# What may go wrong. harsh has partitions, crashes, power losses, full disks and wrong clocks; calm, moderate and chaos
-# have less of it. What is written below the mode wins.
+# have fewer kinds. Keys below the mode take precedence.
 faults:
   mode: harsh
   # disk: {profile: posix-minimal}   # also loses names whose folder was not synced, as file systems other than ext4 may
@@ -340,7 +340,7 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 	if !s.server.puts && !s.server.json && len(s.server.otherWrites) == 0 {
 		b.WriteString(writesHint)
 	}
-	b.WriteString("\n# What must hold. Crashes, panics and unexpected exits are looked for without being listed.\nproperties:\n")
+	b.WriteString("\n# What must hold. Bloodhound always checks for crashes, panics and unexpected exits.\nproperties:\n")
 	switch {
 	case s.server.json:
 		writes := s.server.otherWrites
@@ -349,7 +349,7 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 		}
 		ways := "write a driver (bloodhound docs write-a-driver)"
 		if s.server.puts || len(writes) == 0 {
-			ways = "name the field of the value in `options: {json_field: NAME}`, or " + ways
+			ways = "set the field of the value in `options: {json_field: NAME}`, or " + ways
 		}
 		s.addCheck("The source parses bodies as JSON, so only GET %s is tried. To also try %s, %s.", path, wordsOf(writes, "writes"), ways)
 		if s.server.puts {
@@ -362,7 +362,7 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 	case puts:
 		s.addCheck("It is not clear that GET %s returns what %s stores, so the property `linearizable` is commented out.", path, method)
 		fmt.Fprintf(b, `  # Only where %s stores the body, and GET returns the same bytes or 404. A counter, a queue or a transfer needs a
-  # driver of your own (bloodhound docs write-a-driver), and a counter or a queue the key model of the check.
+  # driver of your own (bloodhound docs write-a-driver), and a counter or a queue also a key model of the check.
 `, method)
 		b.WriteString(asComment(linearizable))
 	case len(s.server.otherWrites) > 0:
@@ -420,7 +420,7 @@ func wordsOf(routes []string, none string) string {
 const redisPort = 6379
 
 func (s *sketch) writeRedis(b *strings.Builder) {
-	s.addCheck("Port %d is assumed to be Redis, whose driver does SET and GET.", redisPort)
+	s.addCheck("Port %d is assumed to be Redis, whose driver sends SET and GET.", redisPort)
 	fmt.Fprintf(b, `# The client. docs/reference/workloads.md lists other drivers.
 workload:
   driver: redis
@@ -433,7 +433,7 @@ workload:
       - {type: SET, weight: 1, key_pattern: "key-{random:0-4}"}
       - {type: GET, weight: 1, key_pattern: "key-{random:0-4}"}
 
-# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
+# What must hold. Bloodhound always checks for crashes, panics and unexpected exits.
 properties:
   - name: linearizable
     kind: safety
