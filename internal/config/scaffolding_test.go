@@ -291,7 +291,7 @@ func TestScaffoldOffersEach(t *testing.T) {
 		}
 	}
 	if _, err := f.Choose("nothing"); err == nil ||
-		!strings.Contains(err.Error(), "there are compose.yaml, ./cmd/server, ./cmd/tool, ci/compose.yml, Dockerfile, example") {
+		!strings.Contains(err.Error(), "choose one of compose.yaml, ./cmd/server, ./cmd/tool, ci/compose.yml, Dockerfile, example") {
 		t.Errorf("a name of nothing: %v", err)
 	}
 }
@@ -326,8 +326,8 @@ func TestScaffoldOfHostileFolders(t *testing.T) {
 		}, "Dockerfile has more than 1024 KiB"},
 		{"a binary file", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{\"main\":\"a.js\"}\x00"), 0o666)
-		}, "package.json is no text"},
-		{"no JSON", func(dir string) error { return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{"), 0o666) }, "package.json is not a package"},
+		}, "package.json is not text"},
+		{"no JSON", func(dir string) error { return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{"), 0o666) }, "package.json cannot be read as a package"},
 		{"a Helm template", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "d.yaml"), []byte("apiVersion: v1\nkind: Deployment\nmetadata: {{ .Values.x }}\n"), 0o666)
 		}, "d.yaml is a Helm template"},
