@@ -91,12 +91,12 @@ func TestConforms(t *testing.T) {
 		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, Unknown, "1 ignored (it only waits)"},
 		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, Holds,
 			"events: 10 mapped, 1 ignored (it only waits)"},
-		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, Holds, "events: 10 mapped; 1 lines of logs are none"},
+		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, Holds, "events: 10 mapped; 1 log lines are not events"},
 		{"no line is an event", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines = "^nothing" }, Unknown,
 			"none of 10 lines of the servers' logs is an event: lines: '^nothing' matches none"},
 		{"there are no lines", crash(logged(), fault.Crash, "p1", 5, 6), nil, Holds, "events: 2 mapped"},
 		{"no rule is about lines", crash(logged(round...), fault.Crash, "p1", 5, 6),
-			func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, Holds, "10 lines of logs are none"},
+			func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, Holds, "10 log lines are not events"},
 		{"lines of clients", logged(with(3, "3 driver hello")...), nil, Holds, "events: 10 mapped"},
 		{"the first rule decides", logged(round...), func(m *world.Mapping) {
 			m.Rules = slices.Insert(m.Rules, 0, world.ModelRule{Log: "^learned", Node: "p.", Action: "Recover", Args: []string{"node"}})

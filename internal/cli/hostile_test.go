@@ -83,21 +83,21 @@ func TestHostileFiles(t *testing.T) {
 				"bloodhound.yaml": "nodes: {a: {command: [/bin/true]}}\n"}, "is not a number from 0 to 2^64-1"},
 		}},
 		{"EDN", []string{"check", "h.edn", "--model", "register"}, []hostile{
-			{"vectors in vectors", map[string]string{"h.edn": again("[", n)}, "nested deeper than 64"},
-			{"maps in maps", map[string]string{"h.edn": again("{:a ", n)}, "nested deeper than 64"},
-			{"dropped values", map[string]string{"h.edn": again("#_", n)}, "nested deeper than 64"},
-			{"tags", map[string]string{"h.edn": again("#a ", n)}, "nested deeper than 64"},
-			{"a long text", map[string]string{"h.edn": "\"" + again("x", 2<<20)}, "an event of more than"},
+			{"vectors in vectors", map[string]string{"h.edn": again("[", n)}, "nested more than 64"},
+			{"maps in maps", map[string]string{"h.edn": again("{:a ", n)}, "nested more than 64"},
+			{"dropped values", map[string]string{"h.edn": again("#_", n)}, "nested more than 64"},
+			{"tags", map[string]string{"h.edn": again("#a ", n)}, "nested more than 64"},
+			{"a long text", map[string]string{"h.edn": "\"" + again("x", 2<<20)}, "an event has more than"},
 		}},
 		{"JSON", []string{"check", "h.json", "--model", "register"}, []hostile{
 			{"lists in lists", map[string]string{"h.json": again("[", n)}, "exceeded max depth"},
 			{"objects in objects", map[string]string{"h.json": again(`{"a":`, n)}, "exceeded max depth"},
-			{"a long line", map[string]string{"h.json": `{"a":"` + again("x", 2<<20) + `"}`}, "a record of more than"},
+			{"a long line", map[string]string{"h.json": `{"a":"` + again("x", 2<<20) + `"}`}, "a record has more than"},
 		}},
 		{"records of an incident", []string{"import", "i", "--world", "."}, []hostile{
 			{"OpenTelemetry", map[string]string{"i": `{"resourceSpans":` + again("[", n)}, "exceeded max depth"},
 			{"Kubernetes", map[string]string{"i": `{"kind":"List","items":` + again("[", n)}, "exceeded max depth"},
-			{"EDN", map[string]string{"i": "{:type " + again("[", n)}, "nested deeper than 64"},
+			{"EDN", map[string]string{"i": "{:type " + again("[", n)}, "nested more than 64"},
 		}},
 		{"TLA+", []string{"model", "check", "M.tla"}, []hostile{
 			{"parentheses", module("A == " + again("(", n)), "deep in each other"},
