@@ -549,11 +549,11 @@ func receiptLine(o *history.Operation, m *message) string {
 func validDelivery(p *world.Property) error {
 	levels := []string{"", AtLeastOnce, AtMostOnce, ExactlyOnce}
 	if !slices.Contains(levels, p.Check.Level) {
-		return fmt.Errorf("no level %q; there are %s", p.Check.Level, strings.Join(levels[1:], ", "))
+		return fmt.Errorf("unknown level %q; use one of %s", p.Check.Level, strings.Join(levels[1:], ", "))
 	}
 	orders := []string{"", NoOrder, PublisherOrder, TotalOrder}
 	if !slices.Contains(orders, p.Check.Order) {
-		return fmt.Errorf("no order %q; there are %s", p.Check.Order, strings.Join(orders[1:], ", "))
+		return fmt.Errorf("unknown order %q; use one of %s", p.Check.Order, strings.Join(orders[1:], ", "))
 	}
 	return nil
 }
