@@ -87,7 +87,8 @@ func TestConforms(t *testing.T) {
 			"16.7 % of the events were left out, but only 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, " +
 				"1 not modelled (crash of p1), 1 not modelled (restart of p1)"},
 		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, Unknown,
-			"9.1 % of the events were left out, but only 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (log of p1)"},
+			"9.1 % of the events were left out, but only 5.0 % may be (MostLeftOut of model.Options, left_out of a check): " +
+				"10 mapped, 1 not modelled (log of p1)"},
 		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, Unknown, "1 ignored (it only waits)"},
 		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, Holds,
 			"events: 10 mapped, 1 ignored (it only waits)"},

@@ -165,7 +165,8 @@ func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", verdict.Seconds(out.VirtualNs-w.fromNs), w.the(),
 				verdict.Seconds(w.fromNs), verdict.Seconds(timeout))
 		case w.count == 0 && slices.ContainsFunc(probes, func(q record.Probe) bool { return q.StartNs < w.fromNs && q.EndNs >= w.fromNs }):
-			unsure = fmt.Sprintf("the check was already running at %s, and did not start again within %s after %s; make it give up sooner, or raise the timeout",
+			unsure = fmt.Sprintf("the check was already running at %s, and did not start again within %s after %s; "+
+				"make it give up sooner, or raise the timeout",
 				verdict.Seconds(w.fromNs), verdict.Seconds(timeout), w.the())
 		case w.count == 0:
 			unsure = fmt.Sprintf("the check never ran within %s after %s at %s", verdict.Seconds(timeout), w.the(), verdict.Seconds(w.fromNs))

@@ -377,7 +377,7 @@ func TestComposeHealthOfAnImage(t *testing.T) {
 			for _, describe := range []bool{true, false} {
 				_, err := Load(Options{ComposeFiles: []string{filepath.Join(project, "compose.yaml")}, Path: project, Env: noEnv, Describe: describe,
 					Images: func(string, string, string) (*image.Image, error) { return nil, errors.New("none") }})
-				if said := err != nil && strings.Contains(err.Error(), "but that node has no healthcheck"); said != isMistake || describe && !isMistake && err != nil {
+				if said := err != nil && strings.Contains(err.Error(), "node has no healthcheck"); said != isMistake || describe && !isMistake && err != nil {
 					t.Errorf("%s%s, looked at %t: %v", from, check, !describe, err)
 				}
 			}

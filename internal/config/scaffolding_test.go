@@ -327,7 +327,8 @@ func TestScaffoldOfHostileFolders(t *testing.T) {
 		{"a binary file", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{\"main\":\"a.js\"}\x00"), 0o666)
 		}, "package.json is not text"},
-		{"no JSON", func(dir string) error { return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{"), 0o666) }, "package.json cannot be read as a package"},
+		{"no JSON", func(dir string) error { return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{"), 0o666) },
+			"package.json cannot be read as a package"},
 		{"a Helm template", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "d.yaml"), []byte("apiVersion: v1\nkind: Deployment\nmetadata: {{ .Values.x }}\n"), 0o666)
 		}, "d.yaml is a Helm template"},

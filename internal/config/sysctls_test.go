@@ -60,7 +60,7 @@ func TestWrongSysctls(t *testing.T) {
 		"{net.ipv4.tcp_keepalive_probes: 999999999999999999999}": "net.ipv4.tcp_keepalive_probes is out of range",
 		"{net.nowhere.thing: 1}":                                 "net.nowhere.thing: Docker does not allow this setting",
 		"{net.ipv4.conf.: 1}":                                    "Docker does not allow this setting",
-		"{net.ipv4.tcp_syncookies: 0}\n    network_mode: host":   "Docker does not allow this setting with `network_mode: host`, since it belongs to the machine",
+		"{net.ipv4.tcp_syncookies: 0}\n    network_mode: host":   "Docker does not allow this setting with `network_mode: host`",
 	} {
 		wrongNode(t, "sysctls: "+written, want)
 	}

@@ -31,7 +31,7 @@ func TestWhatProvesNothing(t *testing.T) {
 		{"nothing", func(*world.Spec, *check.Judged) {}, "", true},
 		{"setup never ended", func(_ *world.Spec, out *check.Judged) {
 			out.Reason, out.Detail, out.History, out.ReadyNs = record.MaxTime, "n1 was not healthy", nil, 0
-		}, "were over in setup: n1 was not healthy", true},
+		}, "passed during setup: n1 was not healthy", true},
 		{"a server never comes up", func(_ *world.Spec, out *check.Judged) {
 			out.Reason, out.Detail = record.Unstartable, "n1 never comes up"
 		}, "n1 never comes up", true},

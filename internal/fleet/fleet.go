@@ -207,7 +207,8 @@ func (w *Worker) signOff(ctx context.Context, reason string) (*Result, error) {
 			w.note(fmt.Sprintf("the shared store has everything; %v", oneLine(err)))
 		case err != nil:
 			r.Unsent = oneLine(err)
-			w.note(fmt.Sprintf("the shared store does not have everything yet: %s; the rest follows when a worker runs again with the same local store", r.Unsent))
+			w.note(fmt.Sprintf("the shared store does not have everything yet: %s; "+
+				"the rest follows when a worker runs again with the same local store", r.Unsent))
 		}
 	}
 	for _, c := range w.courses {

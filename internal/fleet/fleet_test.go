@@ -595,7 +595,8 @@ func TestNotesOfSharedStore(t *testing.T) {
 		}
 		cancel()
 	}
-	if len(notes) != 3 || !strings.Contains(notes[0], "is unreachable: away") || !strings.Contains(notes[1], "is reachable again") || !strings.Contains(notes[2], "is unreachable") {
+	if len(notes) != 3 || !strings.Contains(notes[0], "is unreachable: away") || !strings.Contains(notes[1], "is reachable again") ||
+		!strings.Contains(notes[2], "is unreachable") {
 		t.Errorf("%q", notes)
 	}
 	if r, err := w.signOff(t.Context(), Drained); err != nil || !strings.Contains(r.Unsent, "away") {

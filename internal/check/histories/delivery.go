@@ -420,7 +420,7 @@ func (t *topic) invented(m *message) *conflictingDelivery {
 		claim = refusedReceived.Cause(m.refused.Op).Claim("%s, although its %s had failed", what, m.refused.Op)
 		evidence = append(evidence, deliveryLine(m.refused, m.refused.Op+" "+verdict.Shorten(m.value)+" failed"))
 	case m.sent == nil:
-		claim = neverPublished.Cause().Claim("%s, which nobody published", what)
+		claim = neverPublished.Cause().Claim("%s, which was never published", what)
 	case first.Return < m.sent.Call:
 		claim = earlyReceived.Cause().Claim("%s before it was published", what)
 		evidence = append(evidence, deliveryLine(m.sent, m.sent.Op+" "+verdict.Shorten(m.value)))

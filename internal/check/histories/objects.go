@@ -111,7 +111,8 @@ var objects = map[string]*object{
 func (ob *object) knows(p *world.Property) error {
 	for _, name := range p.Check.Operations {
 		if ob.verbs[strings.ToLower(name)] == foreign {
-			return fmt.Errorf("operation %q is not supported by a %s; use one of %s", name, p.Check.Model, strings.Join(slices.Sorted(maps.Keys(ob.verbs)), ", "))
+			return fmt.Errorf("operation %q is not supported by a %s; use one of %s", name, p.Check.Model,
+				strings.Join(slices.Sorted(maps.Keys(ob.verbs)), ", "))
 		}
 	}
 	return nil

@@ -138,7 +138,8 @@ func Lists(txns []Txn, level Level, b *linear.Budget) Finding { return logOf(txn
 // Judge judges the transactions of a log. Those of a Finding are their numbers.
 func (l *ListLog) Judge(level Level, b *linear.Budget) Finding {
 	if OfRegisters(level) || !slices.Contains(Levels, level) {
-		return Finding{Reason: fmt.Sprintf("unknown level %q for lists; use one of read-committed, snapshot-isolation, serializable, strict-serializable", level)}
+		return Finding{Reason: fmt.Sprintf("unknown level %q for lists; use one of "+
+			"read-committed, snapshot-isolation, serializable, strict-serializable", level)}
 	}
 	return newLists(l).judge(level, b)
 }

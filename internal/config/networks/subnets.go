@@ -19,7 +19,8 @@ func describe(l *load.State, n *load.Network) {
 		n.Spec.FullName = bridgeNetwork
 	}
 	if x := n.Value.Get("external"); x != nil && (x.Kind == source.Mapping || source.ValueOr(x, false)) {
-		l.Idle(n.Value.Entry("external").Key.Position, key+".external", "a world cannot join outside networks: it creates a network of that name for its own nodes")
+		l.Idle(n.Value.Entry("external").Key.Position, key+".external",
+			"a world cannot join outside networks: it creates a network of that name for its own nodes")
 		n.Spec.FullName = source.ValueOr(x.Get("name"), n.Name)
 	}
 	n.Spec.FullName = source.ValueOr(n.Value.Get("name"), n.Spec.FullName)

@@ -64,7 +64,8 @@ func sysctl(l *load.State, d *load.Node, at, valueAt source.Position, name, valu
 		l.Fail(at, remedy, "%s: Docker does not allow this setting, since it is not per container", key)
 		return s, false
 	case mode != nil && mode.Text == "host" && strings.HasPrefix(name, "net."):
-		l.Fail(at, "remove it, or remove network_mode", "%s: Docker does not allow this setting with `network_mode: host`, since it belongs to the machine", key)
+		l.Fail(at, "remove it, or remove network_mode",
+			"%s: Docker does not allow this setting with `network_mode: host`, since it belongs to the machine", key)
 		return s, false
 	}
 	shown, err := kind.Read(value)
