@@ -54,7 +54,7 @@ func TestEvidence(t *testing.T) {
 			unknown, unknown, "before the first operation or after the last"},
 		{"never comes up", "nodes: {n1: {command: [sh, -c, 'echo no port; exit 3'], restart: always}}\n" + workload("0, 3000, 1, 1") + property, unknown, unknown, `n1 never comes up`},
 		{"never up", "nodes: {n1: {command: [sh, -c, 'echo bye; exit 0'], healthcheck: {test: [CMD, 'true']}}}\n" + workload("0, 30, 1, 1") + property, unknown, unknown, `n1 never came up`},
-		{"setup never ends", "simulation: {max_time: 5s}\nnodes: {n1: {command: [sleep, inf], healthcheck: {test: [CMD, 'false']}}}\n" + workload("0, 30, 1, 1") + property, unknown, unknown, "were over in setup"},
+		{"setup never ends", "simulation: {max_time: 5s}\nnodes: {n1: {command: [sleep, inf], healthcheck: {test: [CMD, 'false']}}}\n" + workload("0, 30, 1, 1") + property, unknown, unknown, "passed during setup"},
 		{"no probe is answered before the end", "nodes: {n1: {command: [python3, late.py]}}\n" + workload("0, 300, 1, 1") + `
 properties: [{name: answers, kind: safety, check: {type: http, endpoint: 'http://n1:8000/', interval: 100ms}}]
 faults: {settle: 6s}

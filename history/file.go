@@ -62,7 +62,7 @@ func ReadEach(r io.Reader, do func(*Event) error) error {
 		}
 	}
 	if errors.Is(s.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("line %d: a record of more than %d bytes", line+1, MaxRecordBytes)
+		return fmt.Errorf("line %d: a record has more than %d bytes", line+1, MaxRecordBytes)
 	}
 	return s.Err()
 }
@@ -101,10 +101,10 @@ func (r *reading) add(record []byte, place int) (err error) {
 		r.numbered = numbered
 	}
 	if r.numbered != numbered {
-		return errors.New("some records have a number and others have none")
+		return errors.New("some records have a number and others do not")
 	}
 	if r.count++; r.count > MaxEvents {
-		return fmt.Errorf("more than %d events, the limit of a history", MaxEvents)
+		return fmt.Errorf("the history has more than %d events, the limit", MaxEvents)
 	}
 	if !numbered {
 		r.e.Number = uint64(place)

@@ -42,20 +42,20 @@ func TestParseRecords(t *testing.T) {
 			[]Event{{Client: "a", Type: Ok}}, ""},
 
 		{"output of nothing", `{"client":"c","type":"ok","op":"get","output":"x","found":false}`, nil, `output "x" with "found": false`},
-		{"null and an input", `{"client":"c","type":"invoke","op":"put","input":"x","no_input":true}`, nil, "has no input"},
+		{"null and an input", `{"client":"c","type":"invoke","op":"put","input":"x","no_input":true}`, nil, "cannot have input"},
 		{"typo", `{"client":"c","type":"ok","op":"get","ouput":"x"}`, nil, `unknown field "ouput"`},
 		{"no type", `{"client":"c","op":"get"}`, nil, `no "type"`},
 		{"strange type", `{"client":"c","op":"get","type":"finished"}`, nil, `"finished" is not one of`},
-		{"a mark about an operation", `{"client":"c","op":"get","type":"done"}`, nil, `"done" is about no operation`},
-		{"a mark with a result", `{"type":"check","found":false}`, nil, `"check" is about no operation`},
+		{"a mark about an operation", `{"client":"c","op":"get","type":"done"}`, nil, `"done" does not belong to an operation`},
+		{"a mark with a result", `{"type":"check","found":false}`, nil, `"check" does not belong to an operation`},
 		{"no client", `{"type":"ok","op":"get"}`, nil, `no "client"`},
 		{"no op", `{"type":"invoke","client":"c"}`, nil, `without "op"`},
-		{"cut", `{"client":"c","type":"o`, nil, "the record is cut"},
+		{"cut", `{"client":"c","type":"o`, nil, "the record is truncated"},
 		{"no JSON", `started`, nil, "invalid character"},
 		{"nested", `{"client":"c","type":"ok","op":"get","output":{"a":1}}`, nil, "an object or array"},
 		{"binary", "{\"client\":\"c\",\"type\":\"ok\",\"output\":\"\xff\"}", nil, "not UTF-8"},
 		{"glued", `{"client":"c","type":"ok"}{"client":"c","type":"ok"}`, nil, "two records on one line"},
-		{"the engine's type", `{"client":"c","type":"broken"}`, nil, "the engine's own"},
+		{"the engine's type", `{"client":"c","type":"broken"}`, nil, "reserved for the engine"},
 		{"huge", `{"client":"` + strings.Repeat("c", MaxRecordBytes) + `"}`, nil, "the limit is"},
 	}
 	for _, c := range cases {
@@ -117,7 +117,7 @@ func TestPair(t *testing.T) {
 	}{
 		{"two in flight", []Event{inv(1, "a", "put", "k", "1"), inv(2, "a", "get", "k", "")}, ErrBroken, "while its put of event 1"},
 		{"after info", []Event{inv(1, "a", "put", "k", "1"), end(2, "a", Info, ""), inv(3, "a", "get", "k", "")}, ErrBroken, "a.1"},
-		{"late answer after info", []Event{inv(1, "a", "put", "k", "1"), end(2, "a", Info, ""), end(3, "a", Ok, "")}, ErrBroken, "goes on at event 3"},
+		{"late answer after info", []Event{inv(1, "a", "put", "k", "1"), end(2, "a", Info, ""), end(3, "a", Ok, "")}, ErrBroken, "continues at event 3"},
 		{"no invoke", []Event{end(1, "a", Ok, "")}, ErrBroken, "without an operation"},
 		{"answered twice", []Event{inv(1, "a", "put", "k", "1"), end(2, "a", Ok, ""), end(3, "a", Ok, "")}, ErrBroken, "event 3 without"},
 		{"buffered", []Event{inv(1, "a", "put", "k", "1"), end(1, "a", Ok, "")}, ErrBuffered, "one write (event 1)"},
@@ -154,7 +154,7 @@ func TestFiles(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"client":"a","type":"invoke","op":"get"}` + "\nx\n":                                            "line 2: ",
 		`{"client":"a","type":"invoke","op":"get","number":1}` + "\n" + `{"client":"a","type":"ok"}`:     "line 2: some records have a number",
-		`{"client":"` + strings.Repeat("c", MaxRecordBytes) + `","type":"invoke","op":"get","number":1}`: "line 1: a record of more",
+		`{"client":"` + strings.Repeat("c", MaxRecordBytes) + `","type":"invoke","op":"get","number":1}`: "line 1: a record has more",
 	} {
 		if _, err := Read(strings.NewReader(in)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

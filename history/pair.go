@@ -82,8 +82,8 @@ func (p *Pairing) Add(e *Event) {
 	case e.Type == Broken:
 		p.unread = fmt.Errorf("event %d: %w", e.Number, brokenRecord(e))
 	case p.any && e.Number == p.last:
-		p.unread = fmt.Errorf("%w: the records of clients %s and %s came with one write (event %d); "+
-			"write each record by itself and flush it", ErrBuffered, p.client, e.Client, e.Number)
+		p.unread = fmt.Errorf("%w: the records of clients %s and %s came in one write (event %d); "+
+			"write each record separately and flush it", ErrBuffered, p.client, e.Client, e.Number)
 	case p.contradiction == nil:
 		p.contradiction = p.pair(e)
 	}
@@ -125,14 +125,14 @@ func (p *Pairing) pair(e *Event) error {
 		p.clients[e.Client] = c
 	}
 	if c.retired {
-		return fmt.Errorf("%w: client %s goes on at event %d, but the operation it invoked at event %d ended with info and may "+
-			"still be in flight; so continue as a new client (such as %s.1)", ErrBroken, e.Client, e.Number,
+		return fmt.Errorf("%w: client %s continues at event %d, but the operation it invoked at event %d ended with info and may "+
+			"still be in flight; continue as a new client (such as %s.1)", ErrBroken, e.Client, e.Number,
 			p.operation(c).Call, e.Client)
 	}
 	if e.Type == Invoke {
 		if c.open {
 			return fmt.Errorf("%w: client %s invokes %s at event %d while its %s of event %d is in flight; "+
-				"a client has one operation in flight, and no two drivers share a client's name", ErrBroken,
+				"a client can have only one operation in flight, and two drivers must not use the same client name", ErrBroken,
 				e.Client, e.Op, e.Number, p.operation(c).Op, p.operation(c).Call)
 		}
 		c.number, c.open = p.invoked, true
@@ -176,7 +176,7 @@ func same(o *Operation, e *Event) error {
 		{"group", o.Group, e.Group},
 	} {
 		if f.completed != "" && f.completed != f.invoked {
-			return fmt.Errorf("%w: client %s invoked %s %q at event %d and reports %s of %s %q at event %d", ErrBroken,
+			return fmt.Errorf("%w: client %s invoked %s %q at event %d but reports %s of %s %q at event %d", ErrBroken,
 				e.Client, f.name, f.invoked, o.Call, e.Type, f.name, f.completed, e.Number)
 		}
 	}

@@ -42,7 +42,7 @@ func (t *text) UnmarshalJSON(p []byte) error {
 		t.given = true
 		return json.Unmarshal(p, &t.value)
 	case p[0] == '{' || p[0] == '[':
-		return errors.New("an object or array where a string belongs; write it as a string of JSON")
+		return errors.New("an object or array instead of a string; write it as a JSON string")
 	}
 	t.given, t.value = true, string(p)
 	return nil
@@ -105,22 +105,22 @@ func (e *Event) complete(output, found bool) error {
 		return nil
 	case Ready, Done, Check:
 		if *e != (Event{Number: e.Number, TimeNs: e.TimeNs, Client: e.Client, Type: e.Type}) || output || found {
-			return fmt.Errorf("a record of type %q is about no operation; leave out all other fields", e.Type)
+			return fmt.Errorf("a record of type %q does not belong to an operation; leave out all other fields", e.Type)
 		}
 		return nil
 	case "":
-		return errors.New(`no "type"; it is one of ` + types)
+		return errors.New(`no "type"; set it to one of ` + types)
 	default:
 		return fmt.Errorf("type %q is not one of %s", e.Type, types)
 	}
 	if e.Client == "" {
-		return errors.New(`no "client"; it names the client that has the operation in flight`)
+		return errors.New(`no "client"; set it to the name of the client`)
 	}
 	if e.Op == "" && e.Type == Invoke {
-		return errors.New(`an invoke without "op"; it is the kind of operation, such as put or get`)
+		return errors.New(`an invoke without "op"; set it to the kind of operation, such as put or get`)
 	}
 	if e.NoInput && e.Input != "" || e.NoExpect && e.Expect != "" {
-		return errors.New(`a record with "no_input" has no input, and one with "no_expect" no expect`)
+		return errors.New(`a record with "no_input" cannot have input, nor one with "no_expect" an expect`)
 	}
 	// A completion may leave out its op: then only its invoke says whether it is a read.
 	mayRead := e.Type == Ok && (IsRead(e.Op) || e.Op == "")
@@ -136,7 +136,7 @@ func (e *Event) complete(output, found bool) error {
 // parseRecord reads a record by encoding/json. It reports whether the record has a number.
 func parseRecord(line []byte) (e Event, numbered bool, err error) {
 	if len(line) > MaxRecordBytes {
-		return Event{}, false, fmt.Errorf("a record of %d bytes; the limit is %d", len(line), MaxRecordBytes)
+		return Event{}, false, fmt.Errorf("the record has %d bytes; the limit is %d", len(line), MaxRecordBytes)
 	}
 	if !utf8.Valid(line) {
 		return Event{}, false, errors.New("not UTF-8; encode binary values, for example as base64")
@@ -146,12 +146,12 @@ func parseRecord(line []byte) (e Event, numbered bool, err error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return Event{}, false, errors.New("the record is cut: write a whole record with one write(2)")
+			return Event{}, false, errors.New("the record is truncated: write each record with a single write(2)")
 		}
 		return Event{}, false, strictjson.Plain(err)
 	}
 	if d.More() {
-		return Event{}, false, errors.New("two records on one line; end each with a newline")
+		return Event{}, false, errors.New("there are two records on one line; end each with a newline")
 	}
 	if err := sound(line); err != nil {
 		return Event{}, false, err
@@ -164,7 +164,7 @@ func parseRecord(line []byte) (e Event, numbered bool, err error) {
 // "found", it found a value if it has an output. Events before the first unreadable record are returned with the error.
 func parseRecords(p []byte) ([]Event, error) {
 	if len(p) > MaxRecordBytes {
-		return nil, fmt.Errorf("%w: a write of %d bytes; the limit is %d", ErrBroken, len(p), MaxRecordBytes)
+		return nil, fmt.Errorf("%w: a write has %d bytes; the limit is %d", ErrBroken, len(p), MaxRecordBytes)
 	}
 	var events []Event
 	var d decoder
@@ -178,7 +178,7 @@ func parseRecords(p []byte) ([]Event, error) {
 			return events, fmt.Errorf("%w: %w in %s", ErrBroken, err, excerpt(line))
 		}
 		if e.Type == Broken {
-			return events, fmt.Errorf("%w: the type broken is the engine's own, in %s", ErrBroken, excerpt(line))
+			return events, fmt.Errorf("%w: the type broken is reserved for the engine, in %s", ErrBroken, excerpt(line))
 		}
 		e.Number, e.TimeNs = 0, 0
 		events = append(events, e)

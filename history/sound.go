@@ -29,7 +29,7 @@ func sound(line []byte) error {
 				if unit, ok := escaped(line, i); ok && unit >= 0xd800 && unit < 0xe000 {
 					low, ok := escaped(line, i+6)
 					if unit >= 0xdc00 || !ok || line[i+5] != '\\' || low < 0xdc00 || low >= 0xe000 {
-						return errors.New("half of a surrogate pair, which is no UTF-8; encode binary values, for example as base64")
+						return errors.New("half of a surrogate pair is not valid UTF-8; encode binary values, for example as base64")
 					}
 					i += 10
 				}

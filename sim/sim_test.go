@@ -179,8 +179,8 @@ func TestWhatIsNotSeenIsNotKnown(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 	for rule, remedy := range map[string]string{
-		"disk_full on server after 1000s":          "the chaos phase ended before the time or event that it waits for: write an earlier `after`",
-		"disk_full on server after event 1000000":  "the chaos phase ended before the time or event that it waits for: write an earlier `after`",
+		"disk_full on server after 1000s":          "the chaos phase ended before the time or event it waits for: write an earlier `after`",
+		"disk_full on server after event 1000000":  "the chaos phase ended before the time or event it waits for: write an earlier `after`",
 		"disk_full on server after 1ms when false": "",
 	} {
 		r = run(t, Campaign{}, func(w *inproc.World) {

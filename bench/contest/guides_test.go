@@ -266,7 +266,7 @@ func TestMistakesOfGuides(t *testing.T) {
 			", prepare: [echo, '-overlay=nothing']}", "random", "open nothing", check.ExitUsage},
 		"a guide": {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
 		"no counters": {"{name: a, package: " + filepath.Join(here, "../strategies/two-phase-commit/hunt") + "}",
-			"'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
+			"'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no readable coverage counters", check.ExitUsage},
 		"nothing covered": {"{name: a, package: " + filepath.Join(here, "testdata/hang") + ", cover: [nosuch/...]}", "random",
 			"target a: cover: nosuch/... is no package that the program is built of", check.ExitUsage},
 		"a wrong flag": {"{name: a, package: " + filepath.Join(here, "../strategies/two-phase-commit/hunt") +

@@ -21,7 +21,7 @@ var fires = failure.Declare("alerts/fires") // the alert, and its summary
 // no violation: while one lasts, and for the grace after it, no alert is pending, so that its time begins anew.
 func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	if alerts.Evaluate == nil {
-		return verdict.Undecided(p, "this program cannot evaluate rules of Prometheus; run the world by the command line, such as `bloodhound run FOLDER`")
+		return verdict.Undecided(p, "this program cannot evaluate Prometheus rules; run the world from the command line, such as `bloodhound run FOLDER`")
 	}
 	v := verdict.New(p)
 	probes := slices.DeleteFunc(probesOf(p, out), func(q record.Probe) bool { return len(q.Scrapes) == 0 && q.ExitCode == world.ProbeHolds })
@@ -48,7 +48,7 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	case e.Mistake != "":
 		v.Reason = fmt.Sprintf("%s (at %s)", e.Mistake, verdict.Seconds(last().StartNs))
 	case e.Firing == nil && len(scrapes) < len(probes):
-		v.Reason = "a scrape came to no end: " + sentence(&probes[len(scrapes)])
+		v.Reason = "a scrape did not finish: " + sentence(&probes[len(scrapes)])
 	case len(probes) == 0:
 		v.Reason = "metrics were never scraped"
 	case all:
@@ -60,14 +60,14 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 		v.Violate(q.Event, q.StartNs, fires.Cause(e.Firing.Alert, e.Firing.Summary).Claim("alert %s fires: %s", e.Firing.Alert, e.Firing.Summary))
 		v.Evidence = firing(e.Firing, spec, q.StartNs)
 	case silent != "":
-		v.Reason = "no scrape succeeded of " + silent
+		v.Reason = "no scrape succeeded for " + silent
 	case e.Pending != nil:
 		a := e.Pending
-		v.Reason = fmt.Sprintf("alert %s was pending at the end, for %s of %s; let the run last longer, by faults.settle and simulation.max_time", a.Alert,
+		v.Reason = fmt.Sprintf("alert %s was still pending at the end, after %s of %s; raise faults.settle and simulation.max_time", a.Alert,
 			verdict.Seconds(last().StartNs-(a.SinceMs*1e6-spec.StartUnixNs)), a.For)
 	case v.Probes == 0:
-		v.Reason = fmt.Sprintf("all %d evaluations were while a fault lasted, or in the grace of %s after one or the start; make "+
-			"the grace shorter, let faults rest, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
+		v.Reason = fmt.Sprintf("all %d evaluations were during a fault, or in the grace of %s after a fault or the start; shorten "+
+			"the grace, add times without faults, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
 	default:
 		if v.Reason = couldNotFire(e.Judged, undisturbedMs(scrapes)*1e6); v.Reason == "" {
 			v.Status = Holds
@@ -118,11 +118,11 @@ func couldNotFire(judged []alerts.Rule, longestNs int64) string {
 	for i := range judged {
 		r := &judged[i]
 		if r.Unseen != "" {
-			return fmt.Sprintf("alert %s could not fire: %s; correct the rule or `scrape`, have a workload that leads to the metric, or write `ignore: [%s]`",
+			return fmt.Sprintf("alert %s could not fire: %s; correct the rule or `scrape`, add a workload that produces the metric, or write `ignore: [%s]`",
 				r.Alert, r.Unseen, r.Alert)
 		}
 		if longestNs < r.For.Nanoseconds() {
-			return fmt.Sprintf("alert %s could not fire: it is pending for %s, and the longest time without a fault was %s; raise "+
+			return fmt.Sprintf("alert %s could not fire: it must be pending for %s, but the longest time without a fault was %s; raise "+
 				"simulation.max_time, or write `ignore: [%s]`", r.Alert, r.For,
 				verdict.Seconds(longestNs), r.Alert)
 		}
@@ -134,7 +134,7 @@ func couldNotFire(judged []alerts.Rule, longestNs int64) string {
 func firing(a *alerts.Alert, spec *world.Spec, ns int64) []string {
 	since := a.SinceMs*1e6 - spec.StartUnixNs
 	lines := []string{
-		fmt.Sprintf("%s %s begins to be true", verdict.Seconds(since), a.Expr),
+		fmt.Sprintf("%s %s becomes true", verdict.Seconds(since), a.Expr),
 		fmt.Sprintf("%s it has been true for %s: %s fires with the value %v", verdict.Seconds(ns), a.For, a.Text, a.Value),
 	}
 	if a.Description != "" {

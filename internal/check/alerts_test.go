@@ -58,7 +58,7 @@ func TestAlertsWithoutEvaluation(t *testing.T) {
 	defer func() { alerts.Evaluate = evaluate }()
 	calm := func(int) string { return "queue_jobs 3\n" }
 	v := quietly(&world.Spec{}, quietQueue(), &record.Outcome{Probes: scrapesOf(12, calm), VirtualNs: 120 * second, ReadyNs: 1})
-	if v.Status != Unknown || !strings.Contains(v.Reason, "run the world by the command line") {
+	if v.Status != Unknown || !strings.Contains(v.Reason, "run the world from the command line") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }
@@ -99,7 +99,8 @@ func TestAlerts(t *testing.T) {
 			[]func(int) string{calm, from(3, 8, 9)}, Holds, ""},
 		{"faults are no excuse", func(c *world.Check, o *record.Outcome) { o.Ledger, c.DuringFaults = faultFrom(35, 65), true },
 			[]func(int) string{calm, from(3, 6, 9)}, Violated, "QueueStuck"},
-		{"pending at the end", nil, []func(int) string{calm, from(11, 12, 9)}, Unknown, "alert QueueStuck was pending at the end, for 0.000000 s of 20s"},
+		{"pending at the end", nil, []func(int) string{calm, from(11, 12, 9)}, Unknown,
+			"alert QueueStuck was still pending at the end, after 0.000000 s of 20s"},
 		{"not judged", func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueStuck"} },
 			[]func(int) string{calm, from(3, 9, 9)}, Holds, ""},
 		{"another label", func(c *world.Check, _ *record.Outcome) { c.Alerts.Labels = map[string]string{"severity": "page"} },
@@ -115,7 +116,7 @@ func TestAlerts(t *testing.T) {
 		{"a target was never up", nil, []func(int) string{calm, down}, Violated, "alert QueueDown fires"},
 		{"a target was never up, and no rule says so",
 			func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueDown"} }, []func(int) string{calm, down}, Unknown,
-			"no scrape succeeded of n2:80 (connection refused)"},
+			"no scrape succeeded for n2:80 (connection refused)"},
 		{"all scrapes failed", nil, []func(int) string{down, down}, Unknown, "all scrapes failed: n1:80 (connection refused), n2:80"},
 		{"the metric never existed", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueErrors", "QueueStuck"} },
 			[]func(int) string{func(int) string { return "queue_errors_total{code=\"404\"} 1\n" }}, Violated, "alert QueueErrors fires"}, // absent()
@@ -134,9 +135,9 @@ func TestAlerts(t *testing.T) {
 			o.Ledger.Injections = append(faultFrom(35, 36).Injections, faultFrom(55, 56).Injections...)
 			c.GraceNs, c.Alerts.Names = 5*second, []string{"QueueDown"}
 			o.Probes = o.Probes[:8]
-		}, []func(int) string{calm}, Unknown, "alert QueueDown could not fire: it is pending for 30s, and the longest time without a fault was 20"},
+		}, []func(int) string{calm}, Unknown, "alert QueueDown could not fire: it must be pending for 30s, but the longest time without a fault was 20"},
 		{"a grace as long as the run", func(c *world.Check, _ *record.Outcome) { c.GraceNs = 36000 * second }, []func(int) string{calm, from(3, 9, 9)}, Unknown,
-			"all 12 evaluations were while a fault lasted, or in the grace of 10h0m0s"},
+			"all 12 evaluations were during a fault, or in the grace of 10h0m0s"},
 		{"a window without two samples", rule(`rate(queue_jobs[1s]) > 100`), []func(int) string{calm}, Unknown,
 			"alert A could not fire: rate(queue_jobs[1s]) never had a value"},
 		{"a window with two samples", rule(`rate(queue_jobs{job="queue"}[25s]) > 100`), []func(int) string{calm}, Holds, ""},
@@ -148,13 +149,13 @@ func TestAlerts(t *testing.T) {
 		{"one side of an or", rule(`rate(queue_jobs[1s]) > 100 or queue_jobs > 5`), []func(int) string{calm}, Holds, ""},
 		{"a window within absent", rule(`absent_over_time(queue_jobs[1s]) and queue_jobs > 5`), []func(int) string{calm}, Holds, ""},
 		{"an alert that no rule has", rule(`ALERTS{alertname="Nope"} == 1`), []func(int) string{calm}, Unknown,
-			`no rule has an alert that ALERTS{alertname="Nope"} selects`},
+			`no rule defines an alert that ALERTS{alertname="Nope"} selects`},
 		{"an alert that was not active", rule(`ALERTS{alertname=~"A|B",alertstate="firing"} == 1`), []func(int) string{calm}, Holds, ""},
 		{"the state of alerts", rule(`ALERTS_FOR_STATE{alertname="Nope"} > 1`), []func(int) string{calm}, Unknown, "metric ALERTS_FOR_STATE never existed"},
 		{"not the text format", nil, []func(int) string{func(int) string { return "queue_jobs{ 1\n" }}, Unknown,
-			"n1:80 serves what is not the text format of Prometheus"},
+			"n1:80 does not serve Prometheus's text format"},
 		{"broken off", func(_ *world.Check, o *record.Outcome) { o.Probes[4].Scrapes, o.Probes[4].ExitCode = nil, 126 },
-			[]func(int) string{calm}, Unknown, "a scrape came to no end"},
+			[]func(int) string{calm}, Unknown, "a scrape did not finish"},
 		{"never scraped", func(_ *world.Check, o *record.Outcome) { o.Probes = nil }, []func(int) string{calm}, Unknown, "metrics were never scraped"},
 		{"more faults than are listed", func(_ *world.Check, o *record.Outcome) {
 			o.Ledger.Injections = make([]fault.Injection, fault.MaxInjections)

@@ -37,7 +37,7 @@ func assertions(r *sdk.Record) []Verdict {
 				v.Evidence = append(v.Evidence, "details "+at.Details)
 			}
 			if a.Pass != nil && a.Pass != at {
-				v.Evidence = append(v.Evidence, fmt.Sprintf("it was true first at %s (event %d) on %s",
+				v.Evidence = append(v.Evidence, fmt.Sprintf("it was first true at %s (event %d) on %s",
 					verdict.Seconds(a.Pass.TimeNs), a.Pass.Event, a.Pass.Node))
 			}
 		}
@@ -45,7 +45,7 @@ func assertions(r *sdk.Record) []Verdict {
 	}
 	if r.Unread > 0 {
 		v := Verdict{Property: "assertions of programs can be read", Kind: "safety", Status: Unknown}
-		v.Reason = fmt.Sprintf("%d lines cannot be read, the first by %s", r.Unread, r.FirstUnread)
+		v.Reason = fmt.Sprintf("%d lines could not be read; the first is from %s", r.Unread, r.FirstUnread)
 		verdicts = append(verdicts, v)
 	}
 	return verdicts
@@ -88,5 +88,5 @@ func orNowhere(l sdk.Location) string {
 	if text := l.String(); text != "" {
 		return text
 	}
-	return "a place that it does not name"
+	return "an unknown place"
 }

@@ -60,7 +60,7 @@ func attemptsOf(p *world.Property, out *record.Outcome, abandonedNs int64) ([]at
 			}
 		} else if abandonedNs > 0 && !world.IsRecovery(o.Client) {
 			a.toNs = max(a.fromNs, min(a.toNs, abandonedNs))
-			a.how = "never returned; its driver had broken down"
+			a.how = "never returned; its driver had failed"
 		}
 		list = append(list, a)
 	}

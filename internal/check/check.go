@@ -114,7 +114,7 @@ func History(p *world.Property, events []history.Event) Verdict {
 	if m := methodOf(p.Check.Type); m.history != nil {
 		return m.history(p, events)
 	}
-	return verdict.Undecided(p, "a check of type %q judges no history", p.Check.Type)
+	return verdict.Undecided(p, "a check of type %q cannot judge a history", p.Check.Type)
 }
 
 // ByOperations reports whether checks of a type judge the operations of a history, and nothing else of a run.
@@ -145,7 +145,7 @@ func Again(was *world.Spec, properties []world.Property, run *Judged) []Verdict 
 		}) {
 			continue
 		}
-		verdicts[i] = verdict.Undecided(p, "this check did not run in that world; run it again")
+		verdicts[i] = verdict.Undecided(p, "this check was not part of that run; run it again")
 	}
 	return verdicts
 }
@@ -173,7 +173,7 @@ func doubt(spec *world.Spec, out *record.Outcome, silent string) string {
 		return strings.Join(out.NeverUp, "; ")
 	}
 	if spec.SetupNs > 0 && out.SDK.Late {
-		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", verdict.Seconds(spec.SetupNs))
+		return fmt.Sprintf("no program reported within %s that its setup was complete (simulation.wait_for_setup)", verdict.Seconds(spec.SetupNs))
 	}
 	if kinds := unsupported(spec); len(kinds) > 0 {
 		return world.FaultNames(kinds) + " not supported"
@@ -205,14 +205,14 @@ func unfinished(spec *world.Spec, out *record.Outcome) string {
 		return ""
 	case record.MaxTime:
 		if out.Detail != "" {
-			return fmt.Sprintf("max_time: %s of virtual time were over in setup: %s; raise max_time or look at the healthchecks",
+			return fmt.Sprintf("max_time: %s of virtual time passed during setup: %s; raise max_time or check the healthchecks",
 				verdict.Seconds(spec.MaxTimeNs), out.Detail)
 		}
-		what, remedy := "the workload and the final checks were", "raise max_time or shorten the workload"
+		what, remedy := "the workload and the final checks finished", "raise max_time or shorten the workload"
 		if len(spec.Workloads) == 0 {
-			what, remedy = "all servers were healthy and the final checks done", "raise max_time or look at the healthchecks"
+			what, remedy = "all servers were healthy and the final checks finished", "raise max_time or check the healthchecks"
 		}
-		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", verdict.Seconds(spec.MaxTimeNs), what, remedy)
+		return fmt.Sprintf("max_time: %s of virtual time passed before %s; %s", verdict.Seconds(spec.MaxTimeNs), what, remedy)
 	case record.Unstartable:
 		return out.Detail
 	case record.Limit:
@@ -224,7 +224,7 @@ func unfinished(spec *world.Spec, out *record.Outcome) string {
 	case record.ReachedUntil:
 		return "the run was asked to stop before its end"
 	}
-	return fmt.Sprintf("the run ended for no known reason (%q)", out.Reason)
+	return fmt.Sprintf("the run ended for an unknown reason (%q)", out.Reason)
 }
 
 // undriven returns which workload's driver did not do its work to the end. An engine continues to the final checks when time
@@ -268,7 +268,7 @@ func unready(spec *world.Spec, out *record.Outcome) string {
 		if w.Announces && !slices.ContainsFunc(out.Marks, func(m record.Mark) bool {
 			return m.Workload == w.Name && m.Type == history.Ready && m.TimeNs <= out.ReadyNs+w.ReadyNs
 		}) {
-			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, verdict.Seconds(w.ReadyNs))
+			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; make it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, verdict.Seconds(w.ReadyNs))
 		}
 	}
 	return ""
@@ -329,13 +329,13 @@ func workOf(spec *world.Spec, events []history.Event) work {
 func fruitless(spec *world.Spec, events []history.Event) string {
 	w := workOf(spec, events)
 	failed := func(shown string) string {
-		reason := "no operation of workload " + shown + " succeeded; look at the reasons of the failed operations"
+		reason := "no operation of workload " + shown + " succeeded; see why they failed"
 		switch {
 		case !spec.Faults.Enabled:
 		case spec.Engine == world.InProcess:
-			reason += ", or let faults begin later (Settings.Warmup)"
+			reason += ", or start faults later (Settings.Warmup)"
 		default:
-			reason += ", or let faults begin later (faults.start)"
+			reason += ", or start faults later (faults.start)"
 		}
 		return reason
 	}
@@ -455,7 +455,7 @@ func Unhandled(spec *world.Spec, ledger *fault.Ledger) []string {
 			if h.Assertion != "" {
 				sign = fmt.Sprintf("the assertion %q", h.Assertion)
 			}
-			reasons = append(reasons, fmt.Sprintf("%s was delivered %d times, and %s never showed after it", h.Kind, e.Delivered, sign))
+			reasons = append(reasons, fmt.Sprintf("%s was delivered %d times, but %s never appeared after it", h.Kind, e.Delivered, sign))
 		}
 	}
 	return reasons

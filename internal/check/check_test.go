@@ -100,12 +100,12 @@ func TestDoubt(t *testing.T) {
 		{"time is over", func(s *world.Spec, o *record.Outcome) { o.Reason = record.MaxTime }, "max_time: 300.000000 s of virtual time"},
 		{"time is over in setup", func(s *world.Spec, o *record.Outcome) {
 			o.Reason, o.Detail = record.MaxTime, "db was not healthy, its last healthcheck ended with exit code 1"
-		}, "were over in setup: db was not healthy, its last healthcheck ended with exit code 1; raise max_time"},
+		}, "passed during setup: db was not healthy, its last healthcheck ended with exit code 1; raise max_time"},
 		{"a limit", func(s *world.Spec, o *record.Outcome) { o.Reason, o.Detail = record.Limit, "events" }, "limit: events"},
 		{"a deadlock", func(s *world.Spec, o *record.Outcome) { o.Reason, o.Detail = record.Deadlock, "n1/0" }, "deadlock: n1/0"},
 		{"stopped", func(s *world.Spec, o *record.Outcome) { o.Reason = record.Stopped }, "the run was stopped"},
 		{"until", func(s *world.Spec, o *record.Outcome) { o.Reason = record.ReachedUntil }, "asked to stop"},
-		{"no reason", func(s *world.Spec, o *record.Outcome) { o.Reason = "" }, "no known reason"},
+		{"no reason", func(s *world.Spec, o *record.Outcome) { o.Reason = "" }, "an unknown reason"},
 		{"unsupported fault", func(s *world.Spec, o *record.Outcome) {
 			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "cosmic_ray", RatePPM: 1})
 		}, "cosmic_ray not supported"},
@@ -119,7 +119,7 @@ func TestDoubt(t *testing.T) {
 		{"nothing reported", func(s *world.Spec, o *record.Outcome) { o.History = nil }, `workload "load" reported no operation`},
 		{"nothing succeeded", func(s *world.Spec, o *record.Outcome) {
 			o.History = []history.Event{{Number: 1, Client: "load/a", Type: history.Invoke, Op: "put"}}
-		}, `no operation of workload "load" succeeded; look at the reasons of the failed operations`},
+		}, `no operation of workload "load" succeeded; see why they failed`},
 		{"one of two workloads did nothing", func(s *world.Spec, o *record.Outcome) {
 			s.Workloads = append(s.Workloads, world.Workload{Name: "load/two", Driver: "redis"})
 			o.Drivers = append(o.Drivers, record.DriverEnd{Workload: "load/two"})
@@ -135,7 +135,7 @@ func TestDoubt(t *testing.T) {
 			s.Workloads[0].Driver, o.History, o.Drivers[0].ExitCode = "command", nil, 1
 		}, `"load" ended with exit code 1`},
 		{"time is over without a workload", func(s *world.Spec, o *record.Outcome) { s.Workloads, o.Reason = nil, record.MaxTime },
-			"max_time: 300.000000 s of virtual time were over before all servers were healthy"},
+			"max_time: 300.000000 s of virtual time passed before all servers were healthy"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestProbes(t *testing.T) {
 			early, long := probe("healthy", 0, 1), probe("healthy", 0, 59)
 			early.AfterHealNs, long.AfterHealNs, long.EndNs = 0, 0, 95*second
 			only(o, "healthy", 60, early, long)
-		}, Unknown, "let it give up sooner"},
+		}, Unknown, "make it give up sooner"},
 		{"never probed", "healthy", func(s *world.Spec, o *record.Outcome) { drop(o, "healthy") }, Unknown, "never ran"},
 		{"another property's probes do not count", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("pong", 0, 61))
@@ -479,9 +479,9 @@ func TestUntested(t *testing.T) {
 	missing := []string{`"partition rate 0.000003" was planned 4 times, delivered 0 times and never observed by a program under test`,
 		"restart was planned 0 times, delivered 0 times and never observed by a program under test",
 		"pause was planned 0 times, delivered 0 times and never observed by a program under test"}
-	const crash = "crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts where a " +
-		"server that starts again reads its files, where another server talks to the affected node, or where it makes an " +
-		"operation of a driver fail and the node runs again"
+	const crash = "crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts if the server " +
+		"reads its files when it starts again, if another server talks to the affected node, or if it makes a driver's " +
+		"operation fail and the node runs again"
 	unseen := []string{crash, `"partition rate 0.000002" was planned 2 times, delivered 1 times and never observed by a program under test`}
 	check := func(what string, wantMissing, wantUnseen []string) {
 		t.Helper()
@@ -495,10 +495,10 @@ func TestUntested(t *testing.T) {
 	spec.Faults.Require, spec.Faults.Rules = []world.FaultKind{"duplicate", "reset", "dns_fail"}, nil
 	ledgers = []fault.Ledger{{Entries: []fault.Entry{{Kind: fault.Reset, Planned: 3}, {Kind: fault.DNSFail, Planned: 2, Delivered: 2}}}}
 	check("with reasons", []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; " +
-		"only datagrams (UDP) are affected by it, because TCP hides it from programs",
+		"it affects only datagrams (UDP), because TCP hides it from programs",
 		"reset was planned 3 times, delivered 0 times and never observed by a program under test; there was never a connection to reset",
-		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that remember " +
-			"names, or write addresses, never ask"}, nil)
+		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that cache " +
+			"names or use addresses never ask"}, nil)
 	spec.Faults.Enabled = false
 	check("faults are off", nil, nil)
 }
@@ -588,7 +588,7 @@ func property(operations ...string) *world.Property {
 
 func TestProbesJudgeNoHistory(t *testing.T) {
 	p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}
-	if v := History(p, nil); v.Status != Unknown || !strings.Contains(v.Reason, "judges no history") {
+	if v := History(p, nil); v.Status != Unknown || !strings.Contains(v.Reason, "cannot judge a history") {
 		t.Errorf("%+v", v)
 	}
 }

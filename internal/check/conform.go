@@ -121,9 +121,9 @@ func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict 
 	case f.Err != nil:
 		v.Reason = f.Err.Error()
 	case out.LogLost > 0:
-		v.Reason = fmt.Sprintf("%d lines of logs were not kept, so the check followed the run only up to that point: %s", out.LogLost, &f.Tally)
+		v.Reason = fmt.Sprintf("%d log lines were not kept, so the check followed the run only up to that point: %s", out.LogLost, &f.Tally)
 	case out.SDK.Unread > 0 && slices.ContainsFunc(p.Check.Mapping.Rules, func(r world.ModelRule) bool { return r.SDK != "" }):
-		v.Reason = fmt.Sprintf("%d lines of the SDK could not be read or were not kept, so events of the model may be missing; the first: %s",
+		v.Reason = fmt.Sprintf("%d SDK lines could not be read or were not kept, so events of the model may be missing; the first: %s",
 			out.SDK.Unread, out.SDK.FirstUnread)
 	case len(out.Ledger.Injections) >= fault.MaxInjections:
 		v.Reason = "more faults occurred than are kept, so the check followed the run only up to that point"

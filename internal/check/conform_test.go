@@ -74,35 +74,36 @@ func TestConforms(t *testing.T) {
 	}{
 		{"all is as in the model", logged(round...), nil, Holds, "events: 10 mapped"},
 		{"a decision too early", logged(without(5)...), nil, Violated,
-			`step 6, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6)`},
+			`step 6, Decide("commit"), is not allowed by the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6)`},
 		{"another count of votes", logged(slices.Concat(round[:4], []string{"5 coordinator vote p2 makes 3"})...), nil, Violated,
-			`step 5, Vote("p2"), is not one of the model: Votes() is 2 after it, and the system shows 3`},
+			`step 5, Vote("p2"), is not allowed by the model: Votes() is 2 after it, but the system shows 3`},
 		{"a crash that loses the votes", crash(logged(round...), fault.PowerLoss, "coordinator", 5, 6), nil, Violated,
-			`Votes() is 1 after it, and the system shows 3`},
+			`Votes() is 1 after it, but the system shows 3`},
 		{"a crash of a participant", crash(logged(round...), fault.Crash, "p1", 5, 6), nil, Holds, "events: 12 mapped"},
 		{"one that lasts to the end", crash(logged(round...), fault.Crash, "p1", 11, 2000), nil, Holds, "events: 11 mapped"},
 		{"faults that take no server down", crash(crash(logged(round...), fault.Pause, "p1", 5, 6), fault.Crash, "driver", 5, 6),
 			nil, Holds, "events: 10 mapped"},
 		{"crashes without a rule", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Rules = slices.Delete(m.Rules, 4, 6) }, Unknown,
-			"16.7 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, " +
+			"16.7 % of the events were left out, but only 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, " +
 				"1 not modelled (crash of p1), 1 not modelled (restart of p1)"},
 		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, Unknown,
-			"9.1 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (log of p1)"},
+			"9.1 % of the events were left out, but only 5.0 % may be (MostLeftOut of model.Options, left_out of a check): " +
+				"10 mapped, 1 not modelled (log of p1)"},
 		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, Unknown, "1 ignored (it only waits)"},
 		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, Holds,
 			"events: 10 mapped, 1 ignored (it only waits)"},
-		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, Holds, "events: 10 mapped; 1 lines of logs are none"},
+		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, Holds, "events: 10 mapped; 1 log lines are not events"},
 		{"no line is an event", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines = "^nothing" }, Unknown,
-			"none of 10 lines of the servers' logs is an event: lines: '^nothing' matches none"},
+			"none of 10 lines in the servers' logs is an event: `lines: '^nothing'` matches none"},
 		{"there are no lines", crash(logged(), fault.Crash, "p1", 5, 6), nil, Holds, "events: 2 mapped"},
 		{"no rule is about lines", crash(logged(round...), fault.Crash, "p1", 5, 6),
-			func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, Holds, "10 lines of logs are none"},
+			func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, Holds, "10 log lines are not events"},
 		{"lines of clients", logged(with(3, "3 driver hello")...), nil, Holds, "events: 10 mapped"},
 		{"the first rule decides", logged(round...), func(m *world.Mapping) {
 			m.Rules = slices.Insert(m.Rules, 0, world.ModelRule{Log: "^learned", Node: "p.", Action: "Recover", Args: []string{"node"}})
 		}, Holds, "events: 10 mapped"},
 		{"a rule for another node", logged(round...), func(m *world.Mapping) { m.Rules[2].Node = "p1" }, Violated, "Learn"},
-		{"a log that is cut", lost, nil, Unknown, "3 lines of logs were not kept"},
+		{"a log that is cut", lost, nil, Unknown, "3 log lines were not kept"},
 		{"a divergence before that", broken, nil, Violated, `Learn("p1", "abort")`},
 		{"an argument that is no number", logged("1 p1 prepared"),
 			func(m *world.Mapping) { m.Rules[0].Args = []string{"int(line)"} }, Unknown, "events[0], at p1: prepared: args[0]: "},
@@ -152,7 +153,7 @@ func TestConformsByReportsAndProbes(t *testing.T) {
 		t.Errorf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
 	out.Probes, out.SDK.Unread, out.SDK.FirstUnread = nil, 2, "x"
-	if v = Judge(s, out)[0]; v.Status != Unknown || !strings.Contains(v.Reason, "2 lines of the SDK could not be read or were not kept") {
+	if v = Judge(s, out)[0]; v.Status != Unknown || !strings.Contains(v.Reason, "2 SDK lines could not be read or were not kept") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }
@@ -177,7 +178,7 @@ func TestGuide(t *testing.T) {
 	}
 	early := logged("1 p1 prepared", "2 coordinator decide commit", "3 p2 prepared")
 	j, counts = judged(early, coverage.Trace)
-	want := `step 2, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6); the event is 0.000000 s (event 20) coordinator: decide commit, ` +
+	want := `step 2, Decide("commit"), is not allowed by the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6); the event is 0.000000 s (event 20) coordinator: decide commit, ` +
 		`mapped by bloodhound.yaml:31, events[2] (log: '^decide (?P<what>\w+)' of coordinator); correct the rule or the specification, unless the program is wrong`
 	if j.Guide.Left != want || counts[coverage.ModelState] != 2 || counts[coverage.Trace] != 0 {
 		t.Errorf("%+v %v", j.Guide, counts)
@@ -308,7 +309,7 @@ func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 	}
 	out.Log, out.LogLost = out.Log[:1], 2
 	if v := Again(s, s.Properties, &Judged{Outcome: *out})[0]; v.Status != Unknown ||
-		!strings.Contains(v.Reason, "2 lines of logs were not kept, so the check followed the run only up to that point") {
+		!strings.Contains(v.Reason, "2 log lines were not kept, so the check followed the run only up to that point") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }

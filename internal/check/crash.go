@@ -35,7 +35,7 @@ func Unjudged(spec *world.Spec, names []string) string {
 	if Promised(spec, names) || len(spec.Workloads) > 0 {
 		return ""
 	}
-	return "only crashes of programs were judged: there is no workload, no property, and no assertion of a program; add one"
+	return "only crashes of programs were judged: there is no workload, property or assertion; add one"
 }
 
 // crashes judges the properties that need no configuration. The engine lists no crash that a fault made.

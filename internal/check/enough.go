@@ -246,11 +246,11 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 			"write a driver (`bloodhound docs write-a-driver`)", n))
 	}
 	if t := e.ReadBack; t.Invoked > 0 {
-		add(share(t.Ok, t.Invoked), fmt.Sprintf("only %d of %d operations by which drivers read back succeeded, so little is "+
-			"known of the result; read their reasons, or raise faults.settle", t.Ok, t.Invoked))
+		add(share(t.Ok, t.Invoked), fmt.Sprintf("only %d of %d operations that read back the results succeeded, so little is "+
+			"known about them; see why the others failed, or raise faults.settle", t.Ok, t.Invoked))
 	}
 	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
-		add(little, silent+": no property was judged by operations; report them as `bloodhound docs workloads` shows")
+		add(little, silent+", so no property was judged by operations; report them as `bloodhound docs workloads` shows")
 	}
 	e.faults(spec, add)
 	e.probes(spec, add)
@@ -271,11 +271,11 @@ func (e *Evidence) emptyReads() (n uint64) {
 // Meeting is the remedy where faults and operations do not meet.
 func Meeting(spec *world.Spec) string {
 	if spec.Engine == world.InProcess {
-		return "let clients work longer, or let faults begin later (Settings.Warmup)"
+		return "make clients work longer, or start faults later (Settings.Warmup)"
 	}
 	remedy := "lengthen the workload, or move faults.start and faults.stop"
 	if slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver == "command" && !w.Announces }) {
-		remedy = "let the driver report when it is ready and done (`announces: true`), " + remedy
+		remedy = "make the driver report when it is ready and done (`announces: true`), " + remedy
 	}
 	return remedy
 }
@@ -323,9 +323,9 @@ func share(ok, all uint64) weight {
 func (e *Evidence) operations(add func(weight, string)) {
 	var all Tried
 	worst := sufficient
-	remedy := "look at the reasons of the failed operations"
+	remedy := "see why the others failed"
 	if len(e.Injected) > 0 || e.Rates > 0 {
-		remedy += ", or let faults be rarer"
+		remedy += ", or make faults rarer"
 	}
 	for _, kind := range slices.Sorted(maps.Keys(e.Kinds)) {
 		t := e.Kinds[kind]
@@ -366,7 +366,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 	longer := Meeting(spec)
 	switch {
 	case all.Faults > 0 && all.DuringWork == 0 && e.Rates == 0:
-		add(tooLittle, fmt.Sprintf("all %d faults %s (%d before, %d after), so no operation met a fault; %s", all.Faults, outside,
+		add(tooLittle, fmt.Sprintf("all %d faults %s (%d before, %d after), so no operation ran during a fault; %s", all.Faults, outside,
 			all.Before, all.After(), longer))
 	case len(missed) > 0:
 		add(little, fmt.Sprintf("%s %s; %s", strings.Join(missed, " and "), outside, longer))
@@ -399,7 +399,7 @@ func (e *Evidence) probes(spec *world.Spec, add func(weight, string)) {
 		}
 		if n := e.Probes[p.Name]; n.Probes > 0 {
 			add(share(n.Answered, n.Probes), fmt.Sprintf("%s: %d of %d probes before the final phase got an answer, so little is "+
-				"known of that time; let faults be rarer, or the interval of the check be shorter",
+				"known about that time; make faults rarer, or shorten the interval of the check",
 				p.Name, n.Answered, n.Probes))
 		}
 	}

@@ -92,7 +92,7 @@ func TestEnough(t *testing.T) {
 		{"a fault that meets operations before the reading back",
 			outs{readBack(worked(20, 1, "get", crash(5*second, 6*second)), 30, 1)}, world.Durability, "", ""},
 		{"no reading back succeeded", outs{readBack(worked(2000, 1, "get", crash(5*second, 6*second)), 3990, 0)},
-			world.Durability, "only 0 of 5 operations by which drivers read back succeeded", ""},
+			world.Durability, "only 0 of 5 operations that read back the results succeeded", ""},
 		{"faults before, and lost packets", outs{dropped}, world.Durability, "", "all 1 faults crash were active only before"},
 		{"lost packets before the first operation", outs{rates(1, second/2)}, world.Durability,
 			"all 7 faults were active only before the first operation or after the last (7 before, 0 after)", ""},

@@ -50,9 +50,9 @@ var methods = []method{
 	{of: world.Agreement, judge: agreed, near: nearLiveness,
 		promise: func(c *world.Check) string { return strings.Join(c.Nodes, ", ") + " give the same answer" }},
 	{of: world.ProgressCheck, judge: progressed, history: progressOf, near: nearProgress,
-		promise: func(*world.Check) string { return "nothing is stuck: no kind of operation, key or job" }},
+		promise: func(*world.Check) string { return "no kind of operation, key or job is stuck" }},
 	{of: world.RecoveryCheck, judge: recovered, near: nearRecovery,
-		promise: func(*world.Check) string { return "what was done before works again" }},
+		promise: func(*world.Check) string { return "everything that worked before works again" }},
 	{of: world.AlertsCheck, judge: quietly, near: nearLiveness},
 	{of: world.RunningCheck, judge: runningAtEnd},
 }
@@ -113,7 +113,7 @@ func progressOf(p *world.Property, events []history.Event) Verdict {
 		return verdict.Undecided(p, "the history has no times, so hanging operations cannot be found")
 	}
 	if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
-		return verdict.Undecided(p, "the time goes back at event %d, or some events have none, so hanging operations cannot be found", at)
+		return verdict.Undecided(p, "the time goes backwards at event %d, or some events have no time, so hanging operations cannot be found", at)
 	}
 	return progressing(nil, p, &record.Outcome{History: events, VirtualNs: end}, 0)
 }

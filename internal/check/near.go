@@ -69,7 +69,7 @@ func (n *nearness) add(p *world.Property, measure string, sign float64, format s
 	d = min(max(d, nearest), 1)
 	says := fmt.Sprintf(format, args...)
 	if n.broken[p.Name] {
-		d, says = 0, "violated in this run, in which: "+says // whatever the measure, nothing is nearer
+		d, says = 0, "violated in this run: "+says // whatever the measure, nothing is nearer
 	}
 	n.list = append(n.list, coverage.Nearness{Name: p.Name + ": " + measure, Distance: d, Says: says})
 }
@@ -140,7 +140,7 @@ func (n *nearness) progress(spec *world.Spec, p *world.Property, out *record.Out
 			}
 			return true
 		})
-		n.add(p, "failures in a row", float64(longest)/float64(c.Failures), "%d failures in a row of %d: %s", longest, c.Failures, cmp.Or(who, "none"))
+		n.add(p, "failures in a row", float64(longest)/float64(c.Failures), "%d of %d failures in a row: %s", longest, c.Failures, cmp.Or(who, "none"))
 	}
 	if c.HangNs > 0 {
 		longest, who := int64(0), ""
@@ -192,7 +192,7 @@ func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *record.Out
 			}
 		}
 	}
-	n.add(p, "longest recovery", float64(longest)/float64(timeout), "%s worked again %s after a heal, of %s",
+	n.add(p, "longest recovery", float64(longest)/float64(timeout), "%s worked again %s after a heal; the timeout is %s",
 		cmp.Or(who, "everything"), verdict.Seconds(longest), verdict.Seconds(timeout))
 }
 

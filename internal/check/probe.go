@@ -165,7 +165,8 @@ func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", verdict.Seconds(out.VirtualNs-w.fromNs), w.the(),
 				verdict.Seconds(w.fromNs), verdict.Seconds(timeout))
 		case w.count == 0 && slices.ContainsFunc(probes, func(q record.Probe) bool { return q.StartNs < w.fromNs && q.EndNs >= w.fromNs }):
-			unsure = fmt.Sprintf("a run of the check was under way at %s, and no other began within %s after %s; let it give up sooner, or raise the timeout",
+			unsure = fmt.Sprintf("the check was already running at %s, and did not start again within %s after %s; "+
+				"make it give up sooner, or raise the timeout",
 				verdict.Seconds(w.fromNs), verdict.Seconds(timeout), w.the())
 		case w.count == 0:
 			unsure = fmt.Sprintf("the check never ran within %s after %s at %s", verdict.Seconds(timeout), w.the(), verdict.Seconds(w.fromNs))
@@ -242,7 +243,7 @@ func (w *window) missed(p *world.Property, probes []record.Probe) bool {
 
 // tooRare is why a window with such a gap proves nothing.
 func (w *window) tooRare() string {
-	return fmt.Sprintf("the check failed last at %s, %s before the timeout ended, and succeeded the next time; lower its interval, or raise the timeout",
+	return fmt.Sprintf("the check last failed at %s, %s before the timeout ended, and then succeeded; shorten its interval, or raise the timeout",
 		verdict.Seconds(w.last.StartNs), verdict.Seconds(w.endNs-w.last.StartNs))
 }
 

@@ -237,10 +237,10 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without circ
 			switch n := counted[s]; {
 			case n.all == 0 || n.succeeded:
 			case n.outside == 0 && s.key == "":
-				return nil, 0, fmt.Sprintf("%s failed, and overlapped a fault or the grace, so none was judged; set "+
-					"during_faults, make the grace shorter, begin with a warmup, or let faults rest", s)
+				return nil, 0, fmt.Sprintf("%s failed only during a fault or the grace, so no failure was judged; set "+
+					"during_faults, shorten the grace, begin with a warmup, or add times without faults", s)
 			case n.all >= c.Failures && n.outside > 0:
-				return nil, 0, fmt.Sprintf("%s failed all of %d times, but only %d of these did not overlap a fault or the grace; "+
+				return nil, 0, fmt.Sprintf("%s failed all %d times, but only %d of these did not overlap a fault or the grace; "+
 					"reduce `failures` or `grace`, or add times without faults", s, n.all, n.outside)
 			}
 		}
@@ -248,7 +248,7 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without circ
 	shorter := ""
 	if c.GraceNs > 0 {
 		without.words += " and its grace"
-		shorter = ", the grace shorter"
+		shorter = " or `grace`"
 	}
 	most := 0
 	for _, n := range counted {
@@ -258,10 +258,10 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without circ
 	switch {
 	case most < c.Failures:
 		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d "+
-			"attempts%s; make failures smaller%s or the workload longer",
+			"attempts%s; lower `failures`%s, or lengthen the workload",
 			c.Failures, most, without.words, shorter)
 	case c.Jobs.Start != "" && c.HangNs == 0 && jobs < c.Failures:
-		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang",
+		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; lower `failures`, or add `hang`",
 			c.Failures, jobs, without.words)
 	}
 	return nil, 0, ""

@@ -121,16 +121,16 @@ func TestProgress(t *testing.T) {
 		{"grace is over", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 10, "put(a)"), with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Violated, "every put"},
 		{"grace after the start", fails(3, 0, "put(a)") + "5:put(a) 6:put(a)! " + later, with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Holds, ""},
 		{"grace over all failures", fails(9, 0, "put(a)") + later, with(row, func(c *world.Check) { c.GraceNs = 10e9 }), Unknown,
-			"every put failed, and overlapped a fault or the grace"},
+			"every put failed only during a fault or the grace"},
 		{"grace over the whole run", enough + fails(9, 1, "put(a)") + "10:put(a) 10.1:put(a)!",
 			with(row, func(c *world.Check) { c.GraceNs = 36000e9 }), Unknown,
-			"no kind of operation, key or job had more than 0 attempts without a fault and its grace; make failures smaller, the grace shorter or"},
+			"no kind of operation, key or job had more than 0 attempts without a fault and its grace; lower `failures` or `grace`, or lengthen"},
 		{"grace over most of the run", enough + "0.06:get(a) 0.07:get(a)! " + fails(9, 1, "get(a)") +
 			"10:get(z) 10.1:get(z)! 11:get(a) 11.1:get(a)/ 12:end", with(row, func(c *world.Check) { c.GraceNs = 9.6e9 }), Unknown,
 			"had more than 2 attempts"},
 		{"a key that never succeeds, mostly within the grace", fails(9, 0, "get(a)") + later + "21:get(a) 21.1:get(a)/",
 			with(row, func(c *world.Check) { c.GraceNs = 10e9 }), Unknown,
-			`get of key "a" failed all of 10 times, but only 1 of these did not overlap a fault or the grace`},
+			`get of key "a" failed all 10 times, but only 1 of these did not overlap a fault or the grace`},
 		{"a key that succeeds once", fails(9, 0, "get(a)") + later + "21:get(a) 21.1:get(a)! 22:get(a) 22.1:get(a)/",
 			with(row, func(c *world.Check) { c.GraceNs = 10e9 }), Holds, ""},
 		{"setup within the grace", "0:create 0.1:create! " + later, with(row, func(c *world.Check) { c.GraceNs = 1e9 }), Holds, ""},
@@ -150,7 +150,7 @@ func TestProgress(t *testing.T) {
 		{"a name that nobody has hides nothing", fails(3, 1, "put(a)"),
 			with(row, func(c *world.Check) { c.Operations = []string{"put", "gett"} }), Violated, "every put"},
 		{"only names that nobody has", enough, with(row, func(c *world.Check) { c.Operations = []string{"puts"} }), Unknown, `no operation "puts" was seen`},
-		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, Unknown, "every put failed, and overlapped a fault"},
+		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, Unknown, "every put failed only during a fault"},
 		{"nothing at all", "5:end", row, Unknown, "no operation was reported"},
 		{"broken", "1:put(a) 2:put(a)", row, Unknown, "broken history"},
 
@@ -259,7 +259,7 @@ func TestRecovery(t *testing.T) {
 		{"a job fails for ever", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 6:@a 7:@a/ 8:@a 9:@a/ 11:@a 12:@a/ 14:@a 14.5:@a/ 16:end",
 			job, Violated, `job "a"`},
 		{"a job that was refused once", "1:@b 2:@b! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, Holds, ""},
-		{"a job that comes again and again does not", "1:@a 2:@a! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, Violated, "there was no other one"},
+		{"a job that comes again and again does not", "1:@a 2:@a! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, Violated, "it did not run again"},
 		{"no job after the heal", "1:@a 2:@a! 3:#5 5:heal 16:end", job, Unknown, "no job was under way after the last heal"},
 		{"a young job", "1:@a 2:@a! 3:#5 5:heal 6:@a 7:@a! 14:@c 16:end", job, Holds, ""},
 		{"no job at all", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", job, Unknown, "no job was seen"},
@@ -316,7 +316,7 @@ func TestProgressWithoutTimes(t *testing.T) {
 	p := &world.Property{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, Patience: world.Patience{HangNs: 1e9}}}
 	for text, want := range map[string]string{
 		"0:put(a) 9:put(a)! 10:get(a) 11:get(a)!": "was under way for 9",
-		"5:put(a) 0:put(a)! 9:get(b) 9.1:get(b)!": "the time goes back at event 2",
+		"5:put(a) 0:put(a)! 9:get(b) 9.1:get(b)!": "the time goes backwards at event 2",
 		"0:put(a) 0:put(a)! 0:get(b) 0:get(b)!":   "the history has no times",
 	} {
 		if v := History(p, run(t, text).History); !strings.Contains(v.Reason, want) {

@@ -99,7 +99,7 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 	case out.JobsLost > 0:
 		return verdict.Undecided(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case never != "":
-		return verdict.Undecided(p, "%s, so there was nothing to recover; look at the errors of the first ones, and at what the workload sends",
+		return verdict.Undecided(p, "%s, so there was nothing to recover; check the errors of the first ones, and what the workload sends",
 			never)
 	case doubt != "":
 		return verdict.Undecided(p, "%s", doubt)
@@ -310,7 +310,7 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 			continue
 		}
 		g := of(name, jobKind)
-		g.tries, g.lost = append(g.tries, last), "its last run failed before that, and there was no other one"
+		g.tries, g.lost = append(g.tries, last), "its last run failed before that, and it did not run again"
 	}
 	return list
 }
@@ -347,7 +347,7 @@ func unproven(things []*again, attempts []attempt, w window, complete bool) stri
 			return fmt.Sprintf("no job was under way after the last heal at %s", verdict.Seconds(w.fromNs))
 		case g == nil:
 			return fmt.Sprintf("no %s was tried after the last heal at %s; the workload must try it for %s after the faults: "+
-				"set faults.stop that long before its end, or name other operations in the check",
+				"set faults.stop that long before its end, or list other operations in the check",
 				a.kind, verdict.Seconds(w.fromNs), verdict.Seconds(w.endNs-w.fromNs))
 		case !g.done:
 			return undecided(g, w, complete)

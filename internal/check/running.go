@@ -15,7 +15,7 @@ func running(p *world.Property, out *record.Outcome) Verdict {
 	v.Status = Holds
 	for i, n := range out.NotUp {
 		if i == 0 {
-			v.Violate(out.Events, out.VirtualNs, notUp.Cause(n.Node, n.State).Claim("%s does not run in the end: %s", n.Node, n.Why))
+			v.Violate(out.Events, out.VirtualNs, notUp.Cause(n.Node, n.State).Claim("%s is not running at the end: %s", n.Node, n.Why))
 		}
 		v.Evidence = append(v.Evidence, n.Node+": "+n.Why)
 	}

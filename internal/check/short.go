@@ -6,7 +6,7 @@ import (
 )
 
 // tooShort is the reason of a verdict that a run of less than its full length does not give.
-const tooShort = "the run has less than its full length, in which the property means something else"
+const tooShort = "the run is shorter than its full length, so the property cannot be judged"
 
 // curtail takes back what a run of less than its full length does not show. The verdicts begin with those of the Spec's properties.
 func curtail(spec *world.Spec, out *record.Outcome, verdicts []Verdict) {

@@ -423,12 +423,12 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 		case !t.complete:
 			unsure = "the ledger does not list all faults, so it is unknown during which faults the check failed"
 		case w.count == 0:
-			unsure = fmt.Sprintf("no run of the check began and ended from %s to %s; let it give up sooner, or raise the timeout",
+			unsure = fmt.Sprintf("no run of the check began and ended from %s to %s; make it give up sooner, or raise the timeout",
 				verdict.Seconds(from), verdict.Seconds(to))
 		case w.ran == 0:
 			unsure = "the check itself failed: " + sentence(w.last)
 		case w.last.StartNs < from+timeout/2:
-			unsure = fmt.Sprintf("the check ran too rarely from %s to %s; let it give up sooner, lower its interval, or raise the timeout",
+			unsure = fmt.Sprintf("the check ran too rarely from %s to %s; make it give up sooner, shorten its interval, or raise the timeout",
 				verdict.Seconds(from), verdict.Seconds(to))
 		case w.missed(p, probes):
 			unsure = w.tooRare()

@@ -80,7 +80,7 @@ func TestRulesThatInjectNothing(t *testing.T) {
 		dir := project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nfaults: "+text+"\n")
 		_, err := Load(Options{Path: filepath.Join(dir, "bloodhound.yaml"), Images: anyImage})
 		if err == nil || !strings.Contains(err.Error(), "bloodhound.yaml:2:") ||
-			!strings.Contains(err.Error(), "the rate of all faults is 0") || !strings.Contains(err.Error(), "^") {
+			!strings.Contains(err.Error(), "all rates are 0") || !strings.Contains(err.Error(), "^") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

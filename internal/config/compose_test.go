@@ -377,7 +377,7 @@ func TestComposeHealthOfAnImage(t *testing.T) {
 			for _, describe := range []bool{true, false} {
 				_, err := Load(Options{ComposeFiles: []string{filepath.Join(project, "compose.yaml")}, Path: project, Env: noEnv, Describe: describe,
 					Images: func(string, string, string) (*image.Image, error) { return nil, errors.New("none") }})
-				if said := err != nil && strings.Contains(err.Error(), "which has no healthcheck"); said != isMistake || describe && !isMistake && err != nil {
+				if said := err != nil && strings.Contains(err.Error(), "node has no healthcheck"); said != isMistake || describe && !isMistake && err != nil {
 					t.Errorf("%s%s, looked at %t: %v", from, check, !describe, err)
 				}
 			}
@@ -390,13 +390,13 @@ func TestComposeOneMistake(t *testing.T) {
 	for keys, want := range map[string]string{
 		`network_mode: "service:zz"`:                   `1:30: services.x.network_mode: unknown node "zz"`,
 		`network_mode: "service:x"`:                    `1:30: services.x.network_mode: node x depends on itself`,
-		`network_mode: "service:${NOT}"`:               `1:30: services.x.network_mode: unknown node "" (variables that are not set, and so empty: NOT)`,
+		`network_mode: "service:${NOT}"`:               `1:30: services.x.network_mode: unknown node "" (unset variables, which are empty: NOT)`,
 		`pid: "service:zz"`:                            `1:21: services.x.pid: unknown node "zz"`,
 		`volumes_from: [zz]`:                           `1:31: services.x.volumes_from: unknown node "zz"`,
 		`links: ["zz:z"]`:                              `1:24: services.x.links: unknown node "zz"`,
 		`depends_on: [zz]`:                             `1:29: services.x.depends_on: unknown node "zz"`,
 		`command: "a ${NOT}", ports: ["${NOT}"], a: 1`: `unknown key "a" in services.x`,
-		`command: "a ${NOT}", cpus: "${NO}"`:           `(variables that are not set, and so empty: NO)`,
+		`command: "a ${NOT}", cpus: "${NO}"`:           `(unset variables, which are empty: NO)`,
 	} {
 		_, _, err := stack(t, nil, []string{"compose.yaml"}, "compose.yaml\nservices: {x: {"+keys+", image: y}}\n")
 		var errs source.Errors
@@ -526,7 +526,7 @@ func TestUnsetVariables(t *testing.T) {
 			}
 			dir := project(t, "compose.yaml\nservices:\n  app:"+service+"\n")
 			_, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images})
-			if err == nil || !strings.Contains(err.Error(), "and so empty: TAG)") ||
+			if err == nil || !strings.Contains(err.Error(), "which are empty: TAG)") ||
 				!strings.Contains(err.Error(), "set TAG in the environment or in .env, or write ${TAG:-DEFAULT}; otherwise: ") {
 				t.Errorf("%v", err)
 			}

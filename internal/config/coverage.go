@@ -15,7 +15,7 @@ func (l *loader) coverage(n *source.Node) {
 	c := &l.result.Coverage
 	for _, item := range n.Get("binaries").List() {
 		if err := code.Check(item.Text); err != nil {
-			l.Fail(item.Position, "write a name such as etcd, or a path; both may have * and ?", "coverage.binaries: %s", err)
+			l.Fail(item.Position, "write a name such as etcd, or a path; both may contain * and ?", "coverage.binaries: %s", err)
 			continue
 		}
 		c.Binaries = append(c.Binaries, item.Text)

@@ -23,7 +23,7 @@ func JSONSchema() []byte {
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "bloodhound.yaml"
 	s["$defs"] = object{
-		"variable": object{"type": "string", "pattern": `\$|\{\{`, "description": "a value with a variable, or with a template of a node with a count, in it"},
+		"variable": object{"type": "string", "pattern": `\$|\{\{`, "description": "a value that contains a variable, or a template of a node with `count`"},
 		"node":     schemaOf(&keys.Service),
 	}
 	b, err := json.MarshalIndent(s, "", "  ")

@@ -232,7 +232,7 @@ func configFile(opts Options) (string, error) {
 			path, filepath.Join(path, name))
 	}
 	if near := configuredFolders(path); len(near) > 0 {
-		return "", fmt.Errorf("no bloodhound.yaml in %s, but one in %s: give that folder, or create one here by `bloodhound init`",
+		return "", fmt.Errorf("no bloodhound.yaml in %s, but one in %s: give that folder, or create one here with `bloodhound init`",
 			path, strings.Join(near, ", "))
 	}
 	return "", fmt.Errorf("no bloodhound.yaml in %s; `bloodhound init` creates one", path)
@@ -336,7 +336,7 @@ func (l *loader) build(top *source.Node) {
 	l.Spec.Name = source.ValueOr(top.Get("name"), "")
 	if e := l.Composed.Entry("name"); e != nil && !e.Implied {
 		if l.Spec.Name != "" {
-			l.Idle(e.Key.Position, "name", "the world is called "+l.Spec.Name+" already")
+			l.Idle(e.Key.Position, "name", "the world is already called "+l.Spec.Name)
 		} else {
 			l.Spec.Name = source.ValueOr(e.Value, "")
 		}

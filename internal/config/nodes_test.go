@@ -400,7 +400,7 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nworkload: {driver: http, config: {target: n1, duration: 55s}}\n")})
-	if !noted(r, "do not fit into max_time") {
+	if !noted(r, "do not fit in max_time") {
 		t.Errorf("notes %v", r.Notes)
 	}
 }

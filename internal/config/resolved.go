@@ -276,7 +276,7 @@ func (r *Result) explain(top *yaml.Node) {
 	}
 	head := []string{"What Bloodhound reads in " + strings.Join(names, ", ") + ", as a bloodhound.yaml for the same folder."}
 	if slices.ContainsFunc(r.Spec.Nodes, func(n world.Node) bool { return n.Image != nil }) {
-		head = append(head, "Images add what they say: command, environment, user, volumes and so on.")
+		head = append(head, "Images add their own settings: command, environment, user, volumes and so on.")
 	}
 	shown := map[string]bool{}
 	for _, nodes := range []*yaml.Node{schema.Value(top, "nodes"), schema.Value(schema.Value(top, "compose"), "services")} {

@@ -152,7 +152,7 @@ func TestScaffoldOfProjects(t *testing.T) {
 		{"FastAPI", []string{"requirements.txt\nfastapi\n",
 			"main.py\nfrom fastapi import FastAPI\napp = FastAPI()\n@app.get('/health')\ndef h(): return 1\n"}, "main.py",
 			[]string{"-m uvicorn --app-dir . main:app --host 0.0.0.0 --port 8000\n", ":8000", `path: "/health?key={key}"`,
-				"Its packages must be installed"}, []string{"linearizability"}},
+				"Install its packages"}, []string{"linearizability"}},
 		{"Java", []string{"Server.java\nimport com.sun.net.httpserver.*;\npublic class Server { public static void main(String[] " +
 			"a) { HttpServer.create(new InetSocketAddress(8181), 0).createContext(\"/kv/\", h); } }"},
 			"Server.java", []string{"build: javac -d .bloodhound/bin/classes Server.java ",
@@ -291,7 +291,7 @@ func TestScaffoldOffersEach(t *testing.T) {
 		}
 	}
 	if _, err := f.Choose("nothing"); err == nil ||
-		!strings.Contains(err.Error(), "there are compose.yaml, ./cmd/server, ./cmd/tool, ci/compose.yml, Dockerfile, example") {
+		!strings.Contains(err.Error(), "choose one of compose.yaml, ./cmd/server, ./cmd/tool, ci/compose.yml, Dockerfile, example") {
 		t.Errorf("a name of nothing: %v", err)
 	}
 }
@@ -320,14 +320,15 @@ func TestScaffoldOfHostileFolders(t *testing.T) {
 			return os.Symlink(filepath.Dir(secret), filepath.Join(dir, "src"))
 		}, ""},
 		{"a link to the folder itself", func(dir string) error { return os.Symlink(".", filepath.Join(dir, "loop")) }, ""},
-		{"a pipe", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "compose.yaml"), 0o666) }, "compose.yaml is no regular file"},
+		{"a pipe", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "compose.yaml"), 0o666) }, "compose.yaml is not a regular file"},
 		{"a large file", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM x\n"+strings.Repeat("# x\n", 1<<20)), 0o666)
 		}, "Dockerfile has more than 1024 KiB"},
 		{"a binary file", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{\"main\":\"a.js\"}\x00"), 0o666)
-		}, "package.json is no text"},
-		{"no JSON", func(dir string) error { return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{"), 0o666) }, "package.json is not a package"},
+		}, "package.json is not text"},
+		{"no JSON", func(dir string) error { return os.WriteFile(filepath.Join(dir, "package.json"), []byte("{"), 0o666) },
+			"package.json cannot be read as a package"},
 		{"a Helm template", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "d.yaml"), []byte("apiVersion: v1\nkind: Deployment\nmetadata: {{ .Values.x }}\n"), 0o666)
 		}, "d.yaml is a Helm template"},

@@ -203,11 +203,11 @@ func (l *loader) searches(n *source.Node, strategy string) {
 	case kind.Name != "" && !kind.Uses(search.KeyFeedbackDelay):
 		idle("the strategy "+strategy+" uses no feedback", search.KeyFeedbackDelay)
 	case kind.Uses(search.KeyLength) && source.ValueOr(n.Get("length"), "") == keys.FullLength:
-		idle("the strategy "+strategy+" uses feedback for the length of runs alone", search.KeyFeedbackDelay)
+		idle("the strategy "+strategy+" uses feedback only for the length of runs", search.KeyFeedbackDelay)
 	}
-	unused(only(search.KeyLength)+" has runs of other lengths, and the strategy is "+strategy, search.KeyLength)
+	unused(only(search.KeyLength)+" varies the length of runs, but the strategy is "+strategy, search.KeyLength)
 	unused(strategy+" tapes follow no feedback", search.KeyCorpus, search.KeyCoverage, search.KeyNearness)
-	unused(only(search.KeyMaxDepth)+" use it, and the strategy is "+strategy, search.KeyMaxDepth, search.KeyMaxStates, search.KeyStreams)
+	unused(only(search.KeyMaxDepth)+" use it, but the strategy is "+strategy, search.KeyMaxDepth, search.KeyMaxStates, search.KeyStreams)
 }
 
 // traceEvents are the classes of events that debug.trace_events may name, besides system calls.
@@ -228,7 +228,7 @@ func (l *loader) patterns(n *source.Node) {
 func (l *loader) timesFit(top *source.Node) {
 	for _, w := range l.Spec.Workloads {
 		if need := w.DurationNs + l.Spec.Faults.SettleNs; need >= l.Spec.MaxTimeNs {
-			l.Note(top.Position, "simulation.max_time", "workload %q (%s) and faults.settle (%s) do not fit into max_time (%s): "+
+			l.Note(top.Position, "simulation.max_time", "workload %q (%s) and faults.settle (%s) do not fit in max_time (%s): "+
 				"runs would end before their final checks, and be unknown", w.Name, inSeconds(w.DurationNs),
 				inSeconds(l.Spec.Faults.SettleNs), inSeconds(l.Spec.MaxTimeNs))
 		}

@@ -29,8 +29,8 @@ nodes:
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	for _, note := range []string{"accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/tcp_syncookies",
-		"accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/conf/eth0.5/rp_filter"} {
+	for _, note := range []string{"accepted, no effect here: programs can only read the value, at /proc/sys/net/ipv4/tcp_syncookies",
+		"accepted, no effect here: programs can only read the value, at /proc/sys/net/ipv4/conf/eth0.5/rp_filter"} {
 		if !noted(r, note) {
 			t.Errorf("no note %q in %v", note, r.Notes)
 		}
@@ -42,11 +42,11 @@ nodes:
 
 func TestWrongSysctls(t *testing.T) {
 	for written, want := range map[string]string{
-		"{vm.max_map_count: 262144}":                             "sysctls.vm.max_map_count: not a setting per container; Docker refuses it",
-		"[net.core.rmem_max=1]":                                  "net.core.rmem_max: not a setting per container; Docker refuses it",
+		"{vm.max_map_count: 262144}":                             "sysctls.vm.max_map_count: Docker does not allow this setting, since it is not per container",
+		"[net.core.rmem_max=1]":                                  "net.core.rmem_max: Docker does not allow this setting, since it is not per container",
 		"{net.core.somaxcon: 1}":                                 `did you mean "net.core.somaxconn"?`,
 		"{kernel.hostname: web}":                                 "write `hostname: web` for the node",
-		"{kernel.pid_max: 1}":                                    "kernel.pid_max: not a setting per container",
+		"{kernel.pid_max: 1}":                                    "kernel.pid_max: Docker does not allow this setting",
 		"{net.core.somaxconn: many}":                             `net.core.somaxconn is a number, not "many"`,
 		"{net.core.somaxconn: true}":                             `net.core.somaxconn is a number, not "true"`,
 		"{net.core.somaxconn: -1}":                               "net.core.somaxconn is from 0 to 2147483647, not -1",
@@ -58,9 +58,9 @@ func TestWrongSysctls(t *testing.T) {
 		"{net.ipv4.ip_unprivileged_port_start: 40000}":           "only root may use ports below 40000",
 		"{net.ipv4.tcp_syncookies: maybe}":                       `net.ipv4.tcp_syncookies is a number, not "maybe"`,
 		"{net.ipv4.tcp_keepalive_probes: 999999999999999999999}": "net.ipv4.tcp_keepalive_probes is out of range",
-		"{net.nowhere.thing: 1}":                                 "net.nowhere.thing: not a setting per container",
-		"{net.ipv4.conf.: 1}":                                    "not a setting per container",
-		"{net.ipv4.tcp_syncookies: 0}\n    network_mode: host":   "the setting belongs to the machine; Docker refuses it",
+		"{net.nowhere.thing: 1}":                                 "net.nowhere.thing: Docker does not allow this setting",
+		"{net.ipv4.conf.: 1}":                                    "Docker does not allow this setting",
+		"{net.ipv4.tcp_syncookies: 0}\n    network_mode: host":   "Docker does not allow this setting with `network_mode: host`",
 	} {
 		wrongNode(t, "sysctls: "+written, want)
 	}

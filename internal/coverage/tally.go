@@ -76,7 +76,7 @@ func (t *Tally) String() string {
 	}
 	text := strings.Join(parts, ", ")
 	if t.Others > 0 {
-		text += fmt.Sprintf("; %d lines of logs are none", t.Others)
+		text += fmt.Sprintf("; %d log lines are not events", t.Others)
 	}
 	return text
 }

@@ -138,7 +138,7 @@ func TestStoreOverHTTP(t *testing.T) {
 	d.Guard.Token, d.Mounted = token, remote.Handler(d.Store, "")
 	s := serve(t, d)
 	entry := store.Entry{Key: "k", Value: []byte("v")}
-	for given, want := range map[string]string{"": "wants a token", "another-token-of-the-test": "does not take the token"} {
+	for given, want := range map[string]string{"": "requires a token", "another-token-of-the-test": "rejected the token"} {
 		c, err := remote.Open(s.URL, given)
 		if err == nil {
 			err = c.Add(t.Context(), entry)

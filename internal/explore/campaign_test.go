@@ -416,7 +416,7 @@ func TestRulesThatMatchNothingAreTold(t *testing.T) {
 
 // A model by rules that does not guide makes a campaign unknown, with the first reason.
 func TestAGuideByRulesThatIsOfNoUse(t *testing.T) {
-	left := record.Guided{Mapped: 2, Left: "step 2, Lead(n1), is not one of the model", Tally: &coverage.Tally{Mapped: 2, Rules: []int{2}}}
+	left := record.Guided{Mapped: 2, Left: "step 2, Lead(n1), is not allowed by the model", Tally: &coverage.Tally{Mapped: 2, Rules: []int{2}}}
 	followed := record.Guided{Mapped: 9, Tally: &coverage.Tally{Mapped: 9, Rules: []int{9}}}
 	idle := record.Guided{Tally: &coverage.Tally{Others: 40, Rules: []int{0}}}
 	broken := record.Guided{Failed: "the model cannot be loaded", Tally: &coverage.Tally{Rules: []int{0}}}
@@ -426,9 +426,9 @@ func TestAGuideByRulesThatIsOfNoUse(t *testing.T) {
 	}{
 		{[]record.Guided{followed, left}, ""},
 		{[]record.Guided{idle, followed}, ""},
-		{[]record.Guided{left, followed, left}, "was left in 2 of 3 runs; the first: seed 1: step 2, Lead(n1), is not one of the model"},
-		{[]record.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 lines of " +
-			"logs are none): compare the rules of exploration.guide with the logs"},
+		{[]record.Guided{left, followed, left}, "was left in 2 of 3 runs; the first: seed 1: step 2, Lead(n1), is not allowed by the model"},
+		{[]record.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 log lines " +
+			"are not events): compare the rules of exploration.guide with the logs"},
 		{[]record.Guided{broken, broken}, "could not be followed in 2 of 2 runs: the model cannot be loaded"},
 	} {
 		totals := &Totals{}

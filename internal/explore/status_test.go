@@ -31,7 +31,7 @@ func TestWhatProvesNothing(t *testing.T) {
 		{"nothing", func(*world.Spec, *check.Judged) {}, "", true},
 		{"setup never ended", func(_ *world.Spec, out *check.Judged) {
 			out.Reason, out.Detail, out.History, out.ReadyNs = record.MaxTime, "n1 was not healthy", nil, 0
-		}, "were over in setup: n1 was not healthy", true},
+		}, "passed during setup: n1 was not healthy", true},
 		{"a server never comes up", func(_ *world.Spec, out *check.Judged) {
 			out.Reason, out.Detail = record.Unstartable, "n1 never comes up"
 		}, "n1 never comes up", true},
@@ -58,7 +58,7 @@ func TestWhatProvesNothing(t *testing.T) {
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
 		}, "fault crash was never injected between the first operation and the last", false},
 		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 },
-			"makes an operation of a driver fail and the node runs again (no fault of any kind was observed, so nothing ran under faults)", false},
+			"makes a driver's operation fail and the node runs again (no fault of any kind was observed, so nothing ran under faults)", false},
 		{"a fault that nobody observed, beside another one", func(_ *world.Spec, out *check.Judged) {
 			out.Ledger.Entries[0].Observed = 0
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
@@ -69,7 +69,7 @@ func TestWhatProvesNothing(t *testing.T) {
 		{"a fault that nobody observed and that is required", func(spec *world.Spec, out *check.Judged) {
 			spec.Faults.Require = []world.FaultKind{"crash"}
 			out.Ledger.Entries[0].Observed = 0
-		}, "makes an operation of a driver fail and the node runs again (faults.require_observed requires it)", false},
+		}, "makes a driver's operation fail and the node runs again (faults.require_observed requires it)", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := &world.Spec{MaxTimeNs: 60 * second, Workloads: []world.Workload{{Name: "load", Driver: "command"}},

@@ -59,21 +59,21 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	case r.Shape == "":
 		return nil
 	case !slices.Contains(Shapes, r.Shape):
-		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(Shapes, ", "))
+		return fmt.Errorf("unknown shape %q; shapes are %s", r.Shape, strings.Join(Shapes, ", "))
 	case RowOf(r.Kind).groups() && r.Shape != Majority:
-		return fmt.Errorf("%s has no shape %s; partitions have, and %s has %s", r.Kind, r.Shape, r.Kind, Majority)
+		return fmt.Errorf("%s has no shape %s, which only partitions have; the only shape of %s is %s", r.Kind, r.Shape, r.Kind, Majority)
 	case !RowOf(r.Kind).groups() && !RowOf(r.Kind).Parts:
-		return fmt.Errorf("%s has no shape; partitions, crashes, power losses, restarts and pauses have", r.Kind)
+		return fmt.Errorf("%s has no shape; only partitions, crashes, power losses, restarts and pauses have one", r.Kind)
 	case RowOf(r.Kind).Parts && r.Shape == Majority:
 		return fmt.Errorf("%s has no shape %s; use %s", r.Kind, r.Shape, Halves)
 	case !grouped && len(r.Targets) > 0:
-		return fmt.Errorf("shape %s stands for targets, and there are some; leave one of both out", r.Shape)
+		return fmt.Errorf("shape %s chooses its own targets; remove the shape or the targets", r.Shape)
 	case !grouped:
 		return nil
 	case r.Shape == Ring && r.OneWay:
 		return fmt.Errorf("shape %s has no direction", r.Shape)
 	case aboutOneNode.MatchString(r.When):
-		return fmt.Errorf("shape %s affects a group, so a condition about one node means nothing; ask for roles by node, such as roles.n1 == \"leader\"",
+		return fmt.Errorf("shape %s affects a group, so a condition about one node has no meaning; write roles by node, such as roles.n1 == \"leader\"",
 			r.Shape)
 	}
 	members := r.Targets
@@ -83,20 +83,20 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	for i, name := range members {
 		switch {
 		case !slices.Contains(servers, name):
-			return fmt.Errorf("shape %s affects servers, and %q is none", r.Shape, name)
+			return fmt.Errorf("shape %s affects servers, and %q is not a server", r.Shape, name)
 		case slices.Contains(members[:i], name):
-			return fmt.Errorf("%q stands twice", name)
+			return fmt.Errorf("%q is listed twice", name)
 		}
 	}
 	switch {
 	case len(members) < least:
-		return fmt.Errorf("shape %s needs at least %d servers, and there are %d", r.Shape, least, len(members))
+		return fmt.Errorf("shape %s needs at least %d servers, but there are %d", r.Shape, least, len(members))
 	case len(members) > maxGroup, r.Shape == Majority && len(members) > maxMajority:
 		most := maxGroup
 		if r.Shape == Majority {
 			most = maxMajority
 		}
-		return fmt.Errorf("shape %s affects a group of at most %d servers, and there are %d; name some", r.Shape, most, len(members))
+		return fmt.Errorf("shape %s affects a group of at most %d servers, but there are %d; list some of them as targets", r.Shape, most, len(members))
 	}
 	return nil
 }

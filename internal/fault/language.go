@@ -40,7 +40,7 @@ func Parse(text string) (world.FaultRule, error) {
 		return r, fmt.Errorf("a fault needs a kind, such as: crash on n1 after 5s")
 	}
 	if !Known(r.Kind) {
-		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, world.FaultNames(Kinds()))
+		return r, fmt.Errorf("unknown kind of fault %q; kinds are %s", r.Kind, world.FaultNames(Kinds()))
 	}
 	row := RowOf(r.Kind)
 	var when []string
@@ -52,7 +52,7 @@ func Parse(text string) (world.FaultRule, error) {
 			clause = s.afterWhat() // which may stand beside each other
 		}
 		if seen[clause] {
-			return r, fmt.Errorf("%q stands twice", clause)
+			return r, fmt.Errorf("%q appears twice", clause)
 		}
 		seen[clause] = true
 		var err error
@@ -70,7 +70,7 @@ func Parse(text string) (world.FaultRule, error) {
 					r.Path, err = s.need("in operation", "the kind of operations that a driver reports, such as compact")
 				}
 			default:
-				err = fmt.Errorf("%q is followed by recovery, transfer or operation, not by %q", "in", what)
+				err = fmt.Errorf("%q must be followed by recovery, transfer or operation, not by %q", "in", what)
 			}
 		case "of":
 			if len(r.At) == 0 && row.Place != OnCall {
@@ -78,13 +78,13 @@ func Parse(text string) (world.FaultRule, error) {
 				break
 			}
 			if r.Path != "" {
-				err = fmt.Errorf("%q stands twice", "of")
+				err = fmt.Errorf("%q appears twice", "of")
 				break
 			}
 			r.Path, err = s.need("of", patternNeed)
 		case "nth":
 			var text string
-			if text, err = s.need("nth", "the number of a call, or two: 1..200"); err == nil {
+			if text, err = s.need("nth", "the number of a call, or a range: 1..200"); err == nil {
 				r.NthFrom, r.NthTo, err = ParseNth(text)
 			}
 		case "rate", "probability":
@@ -92,32 +92,32 @@ func Parse(text string) (world.FaultRule, error) {
 			r.RatePPM, err = s.rate()
 		case "for":
 			if !row.Lasts() {
-				return r, fmt.Errorf("%s has no duration, so %q means nothing", r.Kind, "for")
+				return r, fmt.Errorf("%s has no duration; remove %q", r.Kind, "for")
 			}
 			r.MinNs, r.MaxNs, err = s.span()
 		case "by":
 			r.Least, r.Most, err = s.amount(row)
 		case "max":
 			if row.Place == OnPacket {
-				return r, fmt.Errorf("%s affects packets, which are not counted, so %q means nothing", r.Kind, "max")
+				return r, fmt.Errorf("%s affects packets, which are not counted; remove %q", r.Kind, "max")
 			}
 			if r.Max, err = s.count("max"); err == nil && r.Max == 0 {
-				err = fmt.Errorf("%q is followed by a number from 1 on; leave it out where there is no limit", "max")
+				err = fmt.Errorf("%q must be followed by a number of at least 1; leave it out for no limit", "max")
 			}
 		case "one":
 			if s.nextWord() != "way" {
-				return r, fmt.Errorf("%q is followed by %q", "one", "way")
+				return r, fmt.Errorf("%q must be followed by %q", "one", "way")
 			}
 			switch {
 			case row.Place == OnPacket:
-				return r, fmt.Errorf("%s has the direction of its targets, so %q means nothing; name them as a->b", r.Kind, "one way")
+				return r, fmt.Errorf("%s has the direction of its targets; remove %q, and write targets as a->b", r.Kind, "one way")
 			case row.Place != OnLink:
-				return r, fmt.Errorf("%s affects nodes, which have no direction, so %q means nothing", r.Kind, "one way")
+				return r, fmt.Errorf("%s affects nodes, which have no direction; remove %q", r.Kind, "one way")
 			}
 			r.OneWay = true
 		case "from":
 			if s.nextWord() != "start" {
-				return r, fmt.Errorf("%q is followed by %q", "from", "start")
+				return r, fmt.Errorf("%q must be followed by %q", "from", "start")
 			}
 			r.FromStart = true
 		case "shape":
@@ -140,12 +140,12 @@ func Parse(text string) (world.FaultRule, error) {
 			when = append(when, "role == "+strconv.Quote(strings.TrimPrefix(role, "role=")))
 		case "when":
 			if len(s.words) == 0 {
-				err = fmt.Errorf("%q is followed by a condition", "when")
+				err = fmt.Errorf("%q must be followed by a condition", "when")
 			}
 			when = append(when, strings.Join(s.words, " "))
 			s.words = nil
 		default:
-			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, in, of, nth, rate, for, by, max, one "+
+			err = fmt.Errorf("%q is not a clause; clauses are on, at, during, after, between, in, of, nth, rate, for, by, max, one "+
 				"way, shape, from start, while and when", word)
 		}
 		if err != nil {
@@ -154,7 +154,7 @@ func Parse(text string) (world.FaultRule, error) {
 	}
 	if !rated {
 		if len(when) == 0 && !r.OnCalls() {
-			return r, fmt.Errorf("say how often to inject it: rate, or a moment by at, during, after, between, in, while or when")
+			return r, fmt.Errorf("add how often to inject it: rate, or a moment with at, during, after, between, in, while or when")
 		}
 		r.RatePPM = tape.Certain
 	}
@@ -249,7 +249,7 @@ func ParseNth(text string) (from, to uint64, err error) {
 	from, err1 := strconv.ParseUint(first, 10, 64)
 	to, err2 := strconv.ParseUint(last, 10, 64)
 	if err1 != nil || err2 != nil || from < 1 || to < from || to > MaxNth {
-		return 0, 0, fmt.Errorf("%q is no number of a call from 1 to %d, and no range such as 1..200", text, MaxNth)
+		return 0, 0, fmt.Errorf("%q is neither the number of a call from 1 to %d nor a range such as 1..200", text, MaxNth)
 	}
 	return from, to, nil
 }
@@ -266,7 +266,7 @@ func ParseBetween(r *world.FaultRule, text string) error {
 	s := sentence{words: strings.Fields(text)}
 	err := s.moment(r, world.Between)
 	if err == nil && len(s.words) > 0 {
-		return fmt.Errorf("%q is too much behind the two calls", strings.Join(s.words, " "))
+		return fmt.Errorf("unexpected %q after the two calls", strings.Join(s.words, " "))
 	}
 	return err
 }
@@ -286,7 +286,7 @@ func (s *sentence) nextWord() string {
 func (s *sentence) need(clause, what string) (string, error) {
 	word := s.nextWord()
 	if word == "" {
-		return "", fmt.Errorf("%q is followed by %s", clause, what)
+		return "", fmt.Errorf("%q must be followed by %s", clause, what)
 	}
 	return word, nil
 }
@@ -303,7 +303,7 @@ func (s *sentence) list(clause, what string) ([]string, error) {
 	var list []string
 	for item := range strings.SplitSeq(word, ",") {
 		if item == "" && err == nil {
-			err = fmt.Errorf("%q is followed by %s, joined by commas", clause, what)
+			err = fmt.Errorf("%q must be followed by %s, joined by commas", clause, what)
 		}
 		list = append(list, item)
 	}
@@ -321,7 +321,7 @@ func (s *sentence) rate() (uint64, error) {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, fmt.Errorf("the rate %q is no number from 0 to 1, nor a percentage", word)
+		return 0, fmt.Errorf("the rate %q is neither a number from 0 to 1 nor a percentage", word)
 	}
 	ppm := uint64(math.Round(v * tape.Certain))
 	if v > 0 && ppm == 0 {
@@ -331,7 +331,7 @@ func (s *sentence) rate() (uint64, error) {
 }
 
 func (s *sentence) span() (minNs, maxNs int64, err error) {
-	word, err := s.need("for", "a duration such as 500ms, or two: 500ms..3s")
+	word, err := s.need("for", "a duration such as 500ms, or a range: 500ms..3s")
 	if err != nil {
 		return 0, 0, err
 	}
@@ -342,7 +342,7 @@ func (s *sentence) span() (minNs, maxNs int64, err error) {
 	a, err1 := time.ParseDuration(from)
 	b, err2 := time.ParseDuration(to)
 	if err1 != nil || err2 != nil || a < 0 || b < a {
-		return 0, 0, fmt.Errorf("%q is no duration such as 500ms, and no two such as 500ms..3s", word)
+		return 0, 0, fmt.Errorf("%q is neither a duration such as 500ms nor a range such as 500ms..3s", word)
 	}
 	return a.Nanoseconds(), b.Nanoseconds(), nil
 }
@@ -350,12 +350,12 @@ func (s *sentence) span() (minNs, maxNs int64, err error) {
 // amount reads how much of a fault there is.
 func (s *sentence) amount(row *Row) (least, most int64, err error) {
 	if row.Amount == nil {
-		return 0, 0, fmt.Errorf("%s has no amount, so %q means nothing", row.Kind, "by")
+		return 0, 0, fmt.Errorf("%s has no amount; remove %q", row.Kind, "by")
 	}
 	if !row.Amount.PPM {
 		return s.span()
 	}
-	word, err := s.need("by", "a drift such as 200ppm, or two: 200ppm..1000ppm")
+	word, err := s.need("by", "a drift such as 200ppm, or a range: 200ppm..1000ppm")
 	if err != nil {
 		return 0, 0, err
 	}
@@ -371,7 +371,7 @@ func (s *sentence) amount(row *Row) (least, most int64, err error) {
 		return int64(math.Round(v * 1000))
 	}
 	if least, most = ppm(from), ppm(to); least < 0 || most < least {
-		return 0, 0, fmt.Errorf("%q is no drift such as 200ppm, and no two such as 200ppm..1000ppm; the most is %dppm", word, MaxDriftPPB/1000)
+		return 0, 0, fmt.Errorf("%q is neither a drift such as 200ppm nor a range such as 200ppm..1000ppm; the maximum is %dppm", word, MaxDriftPPB/1000)
 	}
 	return least, most, nil
 }
@@ -383,7 +383,7 @@ func (s *sentence) count(clause string) (int, error) {
 	}
 	n, err := strconv.ParseUint(word, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%q is followed by a number, not by %q", clause, word)
+		return 0, fmt.Errorf("%q must be followed by a number, not by %q", clause, word)
 	}
 	return int(n), nil
 }
@@ -392,7 +392,7 @@ func (s *sentence) count(clause string) (int, error) {
 func (s *sentence) moment(r *world.FaultRule, m world.Moment) (err error) {
 	word := momentWords[m]
 	if r.OnCalls() {
-		return fmt.Errorf("%q stands beside %q, and a rule has one moment", word, momentWords[r.Moment])
+		return fmt.Errorf("%q cannot be combined with %q: a rule has one moment", word, momentWords[r.Moment])
 	}
 	if r.Moment = m; m.Alone() {
 		return nil
@@ -401,7 +401,7 @@ func (s *sentence) moment(r *world.FaultRule, m world.Moment) (err error) {
 		return err
 	}
 	if s.nextWord() != "and" {
-		return fmt.Errorf("%q is followed by two calls with `and` between them, such as: between fsync of *.tmp and rename of *.snap", word)
+		return fmt.Errorf("%q must be followed by two calls with `and` between them, such as: between fsync of *.tmp and rename of *.snap", word)
 	}
 	r.Then, r.ThenPath, err = s.calls("and")
 	return err
@@ -442,7 +442,7 @@ func (s *sentence) after() (string, error) {
 	}
 	d, err := time.ParseDuration(word)
 	if err != nil || d < 0 {
-		return "", fmt.Errorf("%q is followed by a duration such as 5s, by %q and a number, by %q or by a system call, not by %q",
+		return "", fmt.Errorf("%q must be followed by a duration such as 5s, by %q and a number, by %q or by a system call, not by %q",
 			"after", "event", "reply", word)
 	}
 	return After(d.Nanoseconds()), nil

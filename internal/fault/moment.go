@@ -53,13 +53,13 @@ func WrongMoment(row *Row, moment world.Moment, at, then []string, nth uint64) s
 	case onCalls && row.Place == OnPacket:
 		return "it affects packets, not system calls"
 	case moment != world.Entering && row.Place == OnCall:
-		return fmt.Sprintf("it is injected into calls themselves; use %q in place of %q", "at", name)
+		return fmt.Sprintf("it is injected into calls themselves; use %q instead of %q", "at", name)
 	case nth > 0 && !onCalls && row.Place != OnCall:
-		return `"nth" counts system calls; name some with at, during, after or between`
+		return `"nth" counts system calls; list some with at, during, after or between`
 	}
 	for _, call := range at {
 		if moment == world.During && !slices.Contains(Waiting, call) {
-			return fmt.Sprintf("%s does not wait for the disk, so nothing can happen during it; calls that do are %s", call, strings.Join(Waiting, ", "))
+			return fmt.Sprintf("%s does not wait for the disk, so nothing can happen during it; calls that wait are %s", call, strings.Join(Waiting, ", "))
 		}
 	}
 	return ""

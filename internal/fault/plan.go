@@ -190,7 +190,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			return nil, err
 		}
 		if rule.Moment == world.During && spec.Cost.SyncNs == 0 {
-			return nil, fmt.Errorf("fault %s: calls take no time at the disk, so there is no moment during one; set simulation.cost.sync_ns", kind)
+			return nil, fmt.Errorf("fault %s: calls to the disk take no time, so nothing can happen during one; set simulation.cost.sync_ns", kind)
 		}
 		if err := CheckShape(&r, p.Servers); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", kind, err)
@@ -280,18 +280,18 @@ func (r *Rule) check() error {
 	}
 	for _, pattern := range []string{r.Path, r.ThenPath} {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return fmt.Errorf("fault %s: %q is no pattern of file names: %w", r.Kind, pattern, err)
+			return fmt.Errorf("fault %s: %q is not a valid pattern for file names: %w", r.Kind, pattern, err)
 		}
 	}
 	if r.Path != "" && len(r.At) == 0 && row.Place != OnCall && r.Moment != world.InOperation {
-		return fmt.Errorf("fault %s: files are matched at system calls; name some with at", r.Kind)
+		return fmt.Errorf("fault %s: file names are matched at system calls; list some with at", r.Kind)
 	}
 	if why := WrongMoment(row, r.Moment, r.At, r.Then, r.NthTo); why != "" {
 		return fmt.Errorf("fault %s: %s", r.Kind, why)
 	}
 	for _, call := range r.At {
 		if row.Call != nil && !slices.Contains(row.Call.Names, call) {
-			return fmt.Errorf("fault %s: it is never injected into %s, but into %s", r.Kind, call, strings.Join(row.Call.Names, ", "))
+			return fmt.Errorf("fault %s: it cannot be injected into %s, only into %s", r.Kind, call, strings.Join(row.Call.Names, ", "))
 		}
 	}
 	return nil
@@ -345,7 +345,7 @@ func (p *Plan) links(spec *world.Spec) []string {
 func (p *Plan) target(k world.FaultKind, name string) (Target, error) {
 	if p.isNode(name) {
 		if RowOf(k).HasNode() && p.isClient(name) {
-			return Target{}, fmt.Errorf("fault %s: %q is a client, and clients suffer link faults only; name a server", k, name)
+			return Target{}, fmt.Errorf("fault %s: %q is a client, and only link faults affect clients; use a server", k, name)
 		}
 		return Target{Name: name, A: name}, nil
 	}
@@ -357,16 +357,16 @@ func (p *Plan) target(k world.FaultKind, name string) (Target, error) {
 			return p.link(k, Target{Name: name, A: name[:i], B: name[i+1:]})
 		}
 	}
-	return Target{}, fmt.Errorf("fault %s: no node or link is named %q; nodes are %s, links are written a-b or a->b",
+	return Target{}, fmt.Errorf("fault %s: unknown node or link %q; nodes are %s; write links as a-b or a->b",
 		k, name, strings.Join(append(append([]string(nil), p.Servers...), p.Clients...), ", "))
 }
 
 func (p *Plan) link(k world.FaultKind, t Target) (Target, error) {
 	if RowOf(k).HasNode() {
-		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind affects nodes; name a server", k, t.Name)
+		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind affects nodes; use a server", k, t.Name)
 	}
 	if t.A == t.B {
-		return Target{}, fmt.Errorf("fault %s: %q leads from a node to itself; name two nodes", k, t.Name)
+		return Target{}, fmt.Errorf("fault %s: %q connects a node with itself; use two nodes", k, t.Name)
 	}
 	return t, nil
 }
@@ -583,14 +583,14 @@ func (p *Plan) Now(spec *world.Spec, r world.FaultRule, m *Moment) ([]Action, er
 	}
 	rule := &q.Rules[0]
 	if len(r.Targets) == 0 {
-		return nil, fmt.Errorf("fault %s: name what it is to affect, such as: %s on %s", r.Kind, r.Kind, rule.Targets[0].Name)
+		return nil, fmt.Errorf("fault %s: add the target, such as: %s on %s", r.Kind, r.Kind, rule.Targets[0].Name)
 	}
 	if !rule.PerStep() || r.When != "" {
-		return nil, fmt.Errorf("fault %s: only a fault of nodes or links, without a moment or a condition, can begin now", r.Kind)
+		return nil, fmt.Errorf("fault %s: only a fault of a node or link, without a moment or a condition, can begin now", r.Kind)
 	}
 	for t := range rule.Targets {
 		if name := rule.Targets[t].Name; p.busy(&Table[rule.Row], name) {
-			return nil, fmt.Errorf("fault %s: %s is affected already; wait for its end", r.Kind, name)
+			return nil, fmt.Errorf("fault %s: %s is already affected; wait until that fault ends", r.Kind, name)
 		}
 	}
 	rule.Number = 0

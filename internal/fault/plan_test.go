@@ -191,10 +191,10 @@ func TestLinksOfNetworks(t *testing.T) {
 
 func TestBadTargets(t *testing.T) {
 	for _, c := range []struct{ kind, target, want string }{
-		{"crash", "load", "clients suffer link faults only"},
+		{"crash", "load", "only link faults affect clients"},
 		{"pause", "n1-n2", "affects nodes"},
-		{"partition", "n9", `no node or link is named "n9"; nodes are n1, n2, n-3, load`},
-		{"drop", "n1->n1", "to itself"},
+		{"partition", "n9", `unknown node or link "n9"; nodes are n1, n2, n-3, load`},
+		{"drop", "n1->n1", "with itself"},
 	} {
 		_, err := New(threeNodes(world.FaultRule{Kind: world.FaultKind(c.kind), RatePPM: 1, Targets: []string{c.target}}))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

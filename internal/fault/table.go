@@ -16,8 +16,8 @@ var (
 
 // downUnseen says what shows the end of programs that are killed.
 const (
-	downUnseen = "; it counts where a server that starts again reads its files, where another server talks to the affected node, " +
-		"or where it makes an operation of a driver fail and the node runs again"
+	downUnseen = "; it counts if the server reads its files when it starts again, if another server talks to the affected node, " +
+		"or if it makes a driver's operation fail and the node runs again"
 	late        = "something that was due came late to a program that waited for it"
 	restartSeen = "as that of `crash`"
 )
@@ -50,7 +50,7 @@ var Table = []Row{
 	{Kind: DNSFail, Place: OnNode, Keys: Keys{"network", "dns_fail_probability", "dns_fail_duration_ms"}, Span: Span{1e9, 5e9}, Silence: true,
 		Says:   "questions of a server about names are answered SERVFAIL, or not at all",
 		Shows:  "a program read the answer, or waited for it in vain",
-		Unseen: "; programs that remember names, or write addresses, never ask",
+		Unseen: "; programs that cache names or use addresses never ask",
 		Inject: func(e Effects, a *Action) bool { e.Names(a.Node, a.ID, a.Silent); return true },
 		End:    func(e Effects, a *Action) { e.Names(a.Node, 0, false) }},
 	{Kind: Delay, Place: OnPacket, Keys: Keys{"network", "delay_rate", ""}, Span: Span{25e6, 75e6},
@@ -95,8 +95,8 @@ var Table = []Row{
 		StoryPast: "%s was stopped by SIGTERM and stayed down",
 		Says:      "a node is stopped in order and starts again after a while, as in a rolling update",
 		Shows:     "its program takes the stop signal and does not die of it; else as that of `crash`",
-		Unseen: "; it counts where a server handles the stop signal, or reads its files as it starts again, where another server " +
-			"talks to the affected node, or where it makes an operation of a driver fail and the node runs again",
+		Unseen: "; it counts if the server handles the stop signal or reads its files when it starts again, if another server " +
+			"talks to the affected node, or if it makes a driver's operation fail and the node runs again",
 		Inject: takeDown, End: Effects.BringUp},
 	{Kind: Pause, Place: OnNode, Keys: Keys{"process", "pause_probability", "pause_duration_ms"}, Span: Span{100e6, 2e9}, Halts: true,
 		Story:     "%s stands still",

@@ -94,7 +94,7 @@ type question struct {
 // CompileCondition reads a condition (github.com/expr-lang/expr). Its errors name line and column.
 func CompileCondition(text string) (*vm.Program, error) {
 	if len(text) > MaxConditionBytes {
-		return nil, fmt.Errorf("a condition of %d bytes; the limit is %d", len(text), MaxConditionBytes)
+		return nil, fmt.Errorf("the condition has %d bytes; the limit is %d", len(text), MaxConditionBytes)
 	}
 	// The machine's clock must not reach a world.
 	program, err := expr.Compile(text, expr.Env(question{}), expr.MaxNodes(maxConditionNodes), expr.DisableBuiltin("now"), expr.Patch(severalRoles{}))
@@ -102,7 +102,7 @@ func CompileCondition(text string) (*vm.Program, error) {
 		return nil, err
 	}
 	if t := program.Node().Type(); t == nil || t.Kind() != reflect.Bool {
-		return nil, fmt.Errorf("the condition gives %v; it must give true or false", t)
+		return nil, fmt.Errorf("the condition is of type %v; it must be true or false", t)
 	}
 	return program, nil
 }

@@ -105,7 +105,7 @@ func (c *course) slice(ctx context.Context) error {
 	case t.Mistake != "":
 		return fmt.Errorf("%s: %s", c.name, t.Mistake)
 	case t.Runs == 0 && t.LostRuns >= explore.MaxConsecutiveLost:
-		return fmt.Errorf("%s: no run could be made: %s", c.name, t.Lost[0].Reason)
+		return fmt.Errorf("%s: no run could start: %s", c.name, t.Lost[0].Reason)
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (c *course) found(f *explore.Failure, o *check.Judged) {
 	}
 	how := ""
 	if f.Baseline {
-		how = " in the run without faults, so the test gets only its floor of effort"
+		how = " in the run without faults, so the test gets only the minimum effort"
 	}
 	c.worker.note(fmt.Sprintf("%s: %s is violated%s: %s (failure %s)", c.name, f.Property, how, f.Headline, f.ID))
 }

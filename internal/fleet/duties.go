@@ -60,7 +60,7 @@ func (w *Worker) alone(ctx context.Context, name string, needed func() bool, do 
 	}
 	if _, err := w.Store.Lease(ctx, name, string(w.ID), leaseTime); err != nil {
 		if !errors.Is(err, store.ErrHeld) && ctx.Err() == nil {
-			w.note(fmt.Sprintf("the lease %s cannot be had: %v", name, err))
+			w.note(fmt.Sprintf("cannot get the lease %s: %v", name, err))
 		}
 		return
 	}
@@ -193,7 +193,7 @@ func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
 		case records.BisectRequest:
 			found, err := w.bisect(ctx, c, f, &r.Request)
 			if w.refused[r.ID] = errors.Is(err, ErrElsewhere); w.refused[r.ID] {
-				w.note(fmt.Sprintf("%s: a worker with the repository must find the commit of failure %s: %v", c.name, f.ID, err))
+				w.note(fmt.Sprintf("%s: only a worker with the repository can find the commit of failure %s: %v", c.name, f.ID, err))
 				return
 			}
 			if d.Text = found.String(); err != nil {
@@ -221,7 +221,7 @@ func (w *Worker) bisect(ctx context.Context, c *course, f *records.FailureView, 
 	if err != nil {
 		return b, err
 	}
-	w.note(fmt.Sprintf("%s: looks for the commit of failure %s, as %s asks for", c.name, f.ID, r.By))
+	w.note(fmt.Sprintf("%s: looking for the commit of failure %s, at the request of %s", c.name, f.ID, r.By))
 	within, cancel := context.WithTimeoutCause(ctx, bisectTime, fmt.Errorf("it took longer than %s", bisectTime))
 	defer cancel()
 	if *b, err = c.project.Bisect(within, file, r.Good, r.Bad); err != nil {

@@ -204,10 +204,11 @@ func (w *Worker) signOff(ctx context.Context, reason string) (*Result, error) {
 		defer cancel()
 		switch err := l.Flush(flush); {
 		case errors.Is(err, store.ErrLocal):
-			w.note(fmt.Sprintf("the shared store has all; %v", oneLine(err)))
+			w.note(fmt.Sprintf("the shared store has everything; %v", oneLine(err)))
 		case err != nil:
 			r.Unsent = oneLine(err)
-			w.note(fmt.Sprintf("the shared store does not have all yet: %s; it gets the rest when a worker with the same local store runs again", r.Unsent))
+			w.note(fmt.Sprintf("the shared store does not have everything yet: %s; "+
+				"the rest follows when a worker runs again with the same local store", r.Unsent))
 		}
 	}
 	for _, c := range w.courses {
@@ -245,7 +246,7 @@ func (w *Worker) write(list ...store.Entry) {
 		w.owed = nil
 	}
 	if err != nil && !w.failing {
-		w.note(fmt.Sprintf("the store refuses findings: %v; they stay in memory and are sent again", err))
+		w.note(fmt.Sprintf("the store refuses findings: %v; the worker keeps them in memory and retries", err))
 	}
 	w.failing = err != nil
 }
@@ -286,14 +287,14 @@ func (w *Worker) troubles() {
 	}
 	local, shared := l.Trouble()
 	if shared != nil && !w.away {
-		w.note(fmt.Sprintf("the shared store %s is lost: %s; findings go to the local one", l.Shared(), oneLine(shared)))
+		w.note(fmt.Sprintf("the shared store %s is unreachable: %s; findings go to the local store", l.Shared(), oneLine(shared)))
 	} else if shared == nil && w.away {
-		w.note(fmt.Sprintf("the shared store %s is back", l.Shared()))
+		w.note(fmt.Sprintf("the shared store %s is reachable again", l.Shared()))
 	}
 	if local != nil && !w.local {
-		w.note(fmt.Sprintf("the local store takes nothing: %s; findings go to the shared one", oneLine(local)))
+		w.note(fmt.Sprintf("the local store accepts no writes: %s; findings go to the shared store", oneLine(local)))
 	} else if local == nil && w.local {
-		w.note("the local store takes findings again")
+		w.note("the local store accepts findings again")
 	}
 	w.away, w.local = shared != nil, local != nil
 }
@@ -337,7 +338,7 @@ func (w *Worker) waitWhilePaused(ctx context.Context) {
 		w.refresh(ctx)
 	}
 	if !w.view.Paused() {
-		w.note("goes on, as " + w.view.Pause.By + " asks for")
+		w.note("resumed by " + w.view.Pause.By)
 	}
 }
 

@@ -285,7 +285,7 @@ func TestPause(t *testing.T) {
 		}
 	}
 	w.waitWhilePaused(t.Context())
-	if w.waitWhilePaused(t.Context()); !slices.Equal(notes, []string{"paused by ann: load test", "goes on, as bob asks for"}) {
+	if w.waitWhilePaused(t.Context()); !slices.Equal(notes, []string{"paused by ann: load test", "resumed by bob"}) {
 		t.Fatalf("%q", notes)
 	}
 	if viewOf(t, s).Workers["w1"].SeenMs == 0 {
@@ -438,7 +438,7 @@ func TestBisect(t *testing.T) {
 	for _, r := range viewOf(t, s).Requests {
 		want := "introduced by c0ffee between v1 and 9"
 		if r.Good != "v1" {
-			want = `the commit could not be found: "--option" is no revision`
+			want = `the commit could not be found: "--option" is not a revision`
 		}
 		if len(r.Answers) != 1 || r.Answers[0].Text != want {
 			t.Errorf("%s: %+v", r.Good, r.Answers)
@@ -466,7 +466,7 @@ func TestBrokenTest(t *testing.T) {
 	w.Note = func(text string) { notes = append(notes, text) }
 	r := work(t, w)
 	if len(r.Failures) != 1 || !slices.ContainsFunc(notes, func(n string) bool {
-		return strings.Contains(n, "a: p is violated in the run without faults, so the test gets only its floor of effort: nothing works")
+		return strings.Contains(n, "a: p is violated in the run without faults, so the test gets only the minimum effort: nothing works")
 	}) {
 		t.Fatalf("%+v, %q", r, notes)
 	}
@@ -595,7 +595,8 @@ func TestNotesOfSharedStore(t *testing.T) {
 		}
 		cancel()
 	}
-	if len(notes) != 3 || !strings.Contains(notes[0], "is lost: away") || !strings.Contains(notes[1], "is back") || !strings.Contains(notes[2], "is lost") {
+	if len(notes) != 3 || !strings.Contains(notes[0], "is unreachable: away") || !strings.Contains(notes[1], "is reachable again") ||
+		!strings.Contains(notes[2], "is unreachable") {
 		t.Errorf("%q", notes)
 	}
 	if r, err := w.signOff(t.Context(), Drained); err != nil || !strings.Contains(r.Unsent, "away") {

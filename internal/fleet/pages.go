@@ -40,7 +40,7 @@ func (w *Worker) page(ctx context.Context, c *course, f *records.FailureView, be
 	case err != nil:
 		return err
 	case len(page) > records.MaxPageBytes:
-		return fmt.Errorf("its page has %s, and the store takes %d", plural.Count(len(page), "byte"), records.MaxPageBytes)
+		return fmt.Errorf("its page has %s, but the store accepts at most %d", plural.Count(len(page), "byte"), records.MaxPageBytes)
 	}
 	digest, err := w.Store.PutBlob(ctx, page)
 	if err != nil {
@@ -78,7 +78,7 @@ func (w *Worker) explain(ctx context.Context, c *course, f *records.FailureView)
 	x := records.Explained{Hash: e.Hash, Worker: w.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now(), Explanation: e.JSON}
 	w.write(x.Entry(c.test, f.Key()))
 	if !e.Clear {
-		return "explained: no moment is clear"
+		return "explained: no single moment decided it"
 	}
 	return "explained"
 }

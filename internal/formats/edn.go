@@ -66,7 +66,7 @@ func readEDN(r io.Reader, j *jepsen) error {
 		c, err := p.skip()
 		switch {
 		case err == io.EOF && end != 0:
-			return fmt.Errorf("line %d: the vector of events does not end", p.line)
+			return fmt.Errorf("line %d: the vector of events is not closed", p.line)
 		case err == io.EOF:
 			return j.end()
 		case err != nil:
@@ -155,7 +155,7 @@ type (
 func mapOf(list ednList) (ednForm, error) {
 	const few = 16
 	if len(list)%2 != 0 {
-		return nil, errors.New("a map with a key that has no value")
+		return nil, errors.New("a map has a key without a value")
 	}
 	var seen map[string]bool
 	if len(list) > 2*few {
@@ -172,7 +172,7 @@ func mapOf(list ednList) (ednForm, error) {
 			twice, seen[name] = seen[name], true
 		}
 		if twice {
-			return nil, fmt.Errorf("%s stands twice in a map", shown(list[i]))
+			return nil, fmt.Errorf("%s appears twice in a map", shown(list[i]))
 		}
 	}
 	return ednMap(list), nil
@@ -321,7 +321,7 @@ func (p *ednParser) skip() (byte, error) {
 // form reads a value that begins with c.
 func (p *ednParser) form(c byte, depth int) (ednForm, error) {
 	if depth > maxEDNDepth {
-		return nil, fmt.Errorf("values are nested deeper than %d", maxEDNDepth)
+		return nil, fmt.Errorf("values are nested more than %d levels deep", maxEDNDepth)
 	}
 	switch c {
 	case '[':
@@ -341,7 +341,7 @@ func (p *ednParser) form(c byte, depth int) (ednForm, error) {
 	case '"':
 		return p.text()
 	case ']', ')', '}':
-		return nil, fmt.Errorf("%q closes nothing", c)
+		return nil, fmt.Errorf("unexpected %q", c)
 	case '^': // what describes the next value
 		if err := p.value(depth + 1); err != nil {
 			return nil, err
@@ -389,10 +389,10 @@ func (p *ednParser) dispatch(depth int) (ednForm, error) {
 		case "##NaN", "##Inf", "##-Inf":
 			return ednNumber(name), nil
 		default:
-			return ednStrange{name + " is no value of EDN"}, nil
+			return ednStrange{name + " is not an EDN value"}, nil
 		}
 	case '"':
-		return ednStrange{"a regular expression is equal to none"}, p.pattern()
+		return ednStrange{"a regular expression cannot be compared"}, p.pattern()
 	case '<':
 		return ednStrange{"#<...> is an object that was not written as EDN"}, p.angles()
 	}
@@ -464,7 +464,7 @@ func character(w string) ednForm {
 	if n, err := strconv.ParseUint(w[1:], 8, 8); err == nil && w[0] == 'o' {
 		return ednChar(rune(n))
 	}
-	return ednStrange{excerpt([]byte(`\`+w)) + " is no character"}
+	return ednStrange{excerpt([]byte(`\`+w)) + " is not a character"}
 }
 
 // value reads one value and drops it.
@@ -570,7 +570,7 @@ func (p *ednParser) escape(wrong *string) error {
 			}
 		}
 		if !ok {
-			*wrong = `a \u in a text that is no character`
+			*wrong = `a \u in a text does not encode a character`
 		}
 		p.buf = utf8.AppendRune(p.buf, r)
 	case c >= '0' && c <= '7':
@@ -585,7 +585,7 @@ func (p *ednParser) escape(wrong *string) error {
 		}
 		p.buf = utf8.AppendRune(p.buf, n)
 	default:
-		*wrong = fmt.Sprintf(`\%c in a text`, c)
+		*wrong = fmt.Sprintf(`invalid escape \%c in a text`, c)
 	}
 	return nil
 }
@@ -635,7 +635,7 @@ func (p *ednParser) word() error {
 	return nil
 }
 
-var errTooLong = fmt.Errorf("an event of more than %d bytes", history.MaxRecordBytes)
+var errTooLong = fmt.Errorf("an event has more than %d bytes", history.MaxRecordBytes)
 
 // endsWord has the bytes that no word continues with.
 var endsWord = func() (ends [256]bool) {
@@ -702,12 +702,12 @@ func atom(w string) ednForm {
 		return ednNumber(w)
 	}
 	if len(w) > maxDigits {
-		return ednStrange{fmt.Sprintf("a number of more than %d digits", maxDigits)}
+		return ednStrange{fmt.Sprintf("a number has more than %d digits", maxDigits)}
 	}
 	if n, ok := numberOf(w, digits); ok {
 		return ednNumber(n)
 	}
-	return ednStrange{excerpt([]byte(w)) + " is no number"}
+	return ednStrange{excerpt([]byte(w)) + " is not a number"}
 }
 
 // numberOf is the shortest spelling of a number. Integers, with N or without it, are equal by value, and so are floats, decimals (M) and

@@ -72,26 +72,26 @@ func TestBrokenEDN(t *testing.T) {
 	for in, want := range map[string]string{
 		"\n7":                                 "line 2: not a map",
 		"{:type :invoke\n:f :read :process 0": "line 2: the file ends in the middle",
-		"{:type :invoke :f}":                  "line 1: a map with a key that has no value",
+		"{:type :invoke :f}":                  "line 1: a map has a key without a value",
 		"{:type :invoke :f :read}{:type :ok :f :read :process 1}": "line 1: some events have a :process",
-		"{:type :ok :f :read}": "line 1: this read completes nothing",
+		"{:type :ok :f :read}": "line 1: this read completes no invoked operation",
 		"[{:type :invoke :f :read :process 1}] {:type :ok :f :read :process 1}":        "after the end of the history",
-		"({:type :invoke :f :read :process 1 :process 2})":                             "stands twice",
+		"({:type :invoke :f :read :process 1 :process 2})":                             "appears twice",
 		"{:type :maybe :f :read :process 1}":                                           "line 1: :type is maybe",
 		"{:type :invoke :process 1}":                                                   "line 1: no :f",
-		"{:type :invoke :f :cas :process 1 :value 3}":                                  "the value of a cas is [old new]",
+		"{:type :invoke :f :cas :process 1 :value 3}":                                  "the value of a cas must be [old new]",
 		"{:type :invoke :f :w :process 1 :value \"\\q\"}":                              `\q in a text`,
-		"{:type :invoke :f :w :process 1 :value \"\\uzzzz\"}":                          "no character",
+		"{:type :invoke :f :w :process 1 :value \"\\uzzzz\"}":                          "does not encode a character",
 		"{:type :invoke :f :w :process 1 :value \"\xff\"}":                             "not UTF-8",
-		"{:type :invoke :f :w :process 1 :value 1x}":                                   "no number",
-		"{:type :invoke :f :w :process 1 :value " + strings.Repeat("9", 500_000) + "}": "a number of more than 400 digits",
-		"{:type :invoke :f :w :process 1 :value 1e999}":                                "no number",
-		"{] }":                                                   `']' closes nothing`,
-		"[{:type :invoke :f :w :process 1}":                      "the vector of events does not end",
-		"{:a " + strings.Repeat("[", 100):                        "nested deeper than 64",
+		"{:type :invoke :f :w :process 1 :value 1x}":                                   "not a number",
+		"{:type :invoke :f :w :process 1 :value " + strings.Repeat("9", 500_000) + "}": "a number has more than 400 digits",
+		"{:type :invoke :f :w :process 1 :value 1e999}":                                "not a number",
+		"{] }":                                                   `unexpected ']'`,
+		"[{:type :invoke :f :w :process 1}":                      "the vector of events is not closed",
+		"{:a " + strings.Repeat("[", 100):                        "nested more than 64",
 		"{:a #_ #_" + strings.Repeat(" #_", 100):                 "",
-		"{:a \"" + strings.Repeat("x", history.MaxRecordBytes+1): "an event of more than",
-		"{:a " + strings.Repeat("#t ", 100) + "1}":               "nested deeper than 64",
+		"{:a \"" + strings.Repeat("x", history.MaxRecordBytes+1): "an event has more than",
+		"{:a " + strings.Repeat("#t ", 100) + "1}":               "nested more than 64",
 		"{:type :invoke :f :w :process 1 :value :}":              "a keyword without a name",
 	} {
 		_, err := gather(ReadEDN, strings.NewReader(in), false)
@@ -100,7 +100,7 @@ func TestBrokenEDN(t *testing.T) {
 		}
 	}
 	if _, err := gather(ReadEDN, strings.NewReader("{:type :invoke :f :w :process 1 :value 3}"), true); err == nil ||
-		!strings.Contains(err.Error(), "no pair") {
+		!strings.Contains(err.Error(), "not a pair") {
 		t.Error(err)
 	}
 }

@@ -90,7 +90,7 @@ func SkipMark(b *bufio.Reader) error {
 	if start, _ := b.Peek(len(mark)); string(start) == mark {
 		b.Discard(len(mark))
 	} else if len(start) > 1 && (start[0] == 0xff && start[1] == 0xfe || start[0] == 0xfe && start[1] == 0xff) {
-		return errors.New("it is UTF-16; save it as UTF-8")
+		return errors.New("the file is UTF-16; save it as UTF-8")
 	}
 	return nil
 }
@@ -148,5 +148,5 @@ func ReadFolder(folder fs.FS) ([]history.Event, error) {
 	if logs, _ := fs.Glob(folder, "*.log"); len(logs) > 0 {
 		return readCobra(folder)
 	}
-	return nil, errors.New("it is a folder without history.bincode, the *.log of Cobra or the J*.log of Viper; name a history, and the folder after it")
+	return nil, errors.New("the folder has no history.bincode, no *.log of Cobra and no J*.log of Viper; name a history first, and the folder after it")
 }

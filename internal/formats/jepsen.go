@@ -137,7 +137,7 @@ func (j *jepsen) add(form ednForm) error {
 		return err
 	case j.sorts:
 		if len(j.unsorted) > history.MaxEvents {
-			return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
+			return fmt.Errorf("the history has more than %d events, the limit", history.MaxEvents)
 		}
 		j.unindexed = j.unindexed || !indexed
 		j.unsorted = append(j.unsorted, indexedEvent{index, j.line, f})
@@ -164,7 +164,7 @@ func (j *jepsen) indexOf(form ednForm) (index int64, indexed bool, err error) {
 			return int64(v), true, nil
 		}
 	}
-	return 0, false, fmt.Errorf("%s is no whole number of 64 bits, and events are sorted by it", j.field("index"))
+	return 0, false, fmt.Errorf("%s must be a 64-bit integer, since it orders the events", j.field("index"))
 }
 
 // end makes the events that were kept. Where some have no index, they stay in the order of the file.
@@ -200,7 +200,7 @@ func (j *jepsen) make(f *fields) error {
 // emitEvent numbers an event and passes it on.
 func (j *jepsen) emitEvent(e history.Event) error {
 	if j.count++; j.count > history.MaxEvents {
-		return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
+		return fmt.Errorf("the history has more than %d events, the limit", history.MaxEvents)
 	}
 	e.Number = uint64(j.count)
 	j.last = e
@@ -211,7 +211,7 @@ func (j *jepsen) event(f *fields) (e history.Event, skip bool, err error) {
 	process, value := f.process, f.value
 	at, timed := timeOf(f.time)
 	if j.nemesis != nil && (!timed || at < 0) {
-		return e, false, fmt.Errorf("%s is %s; it is a number of nanoseconds from 0 on, of less than 2^63", j.field("time"), cmp.Or(word(f.time), "missing"))
+		return e, false, fmt.Errorf("%s is %s; it must be a number of nanoseconds, at least 0 and below 2^63", j.field("time"), cmp.Or(word(f.time), "missing"))
 	}
 	if word(process) == "nemesis" {
 		if j.nemesis != nil {
@@ -223,7 +223,7 @@ func (j *jepsen) event(f *fields) (e history.Event, skip bool, err error) {
 		j.named, j.first = process != nil, false
 	}
 	if j.named != (process != nil) {
-		return e, false, fmt.Errorf("some events have a %s and others have none", j.field("process"))
+		return e, false, fmt.Errorf("some events have a %s and others do not", j.field("process"))
 	}
 	e.Client = j.name(process)
 	kind, _ := f.kind.(ednKeyword)
@@ -304,7 +304,7 @@ func (j *jepsen) unkeyed(e *history.Event, value ednForm) (ednForm, error) {
 		return value, nil
 	}
 	if !ok {
-		return nil, fmt.Errorf("value %s is no pair of key and value", shown(value))
+		return nil, fmt.Errorf("value %s is not a pair of key and value", shown(value))
 	}
 	if e.Key = j.name(pair[0]); e.Type == history.Invoke {
 		j.keys[e.Client] = e.Key
@@ -323,7 +323,7 @@ func (j *jepsen) swap(e *history.Event, value ednForm) error {
 			e.Input = j.spelled(pair[1])
 		}
 	} else if e.Type == history.Invoke {
-		return fmt.Errorf("the value of a cas is [old new], not %s", shown(value))
+		return fmt.Errorf("the value of a cas must be [old new], not %s", shown(value))
 	}
 	if e.Type == history.Ok {
 		e.Output = strconv.FormatBool(!j.refused)
@@ -402,7 +402,7 @@ func (j *jepsen) find(e *history.Event, value ednForm) error {
 		found = i
 	}
 	if found < 0 {
-		return fmt.Errorf("this %s completes nothing that was invoked", e.Op)
+		return fmt.Errorf("this %s completes no invoked operation", e.Op)
 	}
 	e.Client = j.flying[found].client
 	j.flying = slices.Delete(j.flying, found, found+1)

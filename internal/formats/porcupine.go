@@ -39,7 +39,7 @@ func ReadPorcupine(r io.Reader, do func(*history.Event) error) error {
 		for _, v := range []*string{&e.Key, &e.Input, &e.Output} {
 			text, ok := values.AsText(*v)
 			if !ok && *v != "" {
-				return fmt.Errorf("%s is no text; a map of Porcupine's has texts alone", *v)
+				return fmt.Errorf("%s is not text; a Porcupine map contains only text", *v)
 			}
 			*v = text
 		}
@@ -56,7 +56,7 @@ func ReadPorcupine(r io.Reader, do func(*history.Event) error) error {
 			e.NoInput = e.Input == ""
 			idle[e.Client] = e.NoInput && e.Op == "append"
 		default:
-			return fmt.Errorf("operation %s; a map of Porcupine's has get, put and append", e.Op)
+			return fmt.Errorf("unknown operation %s; a Porcupine map has get, put and append", e.Op)
 		}
 		if idle[e.Client] && e.Op == "append" {
 			return nil
@@ -97,7 +97,7 @@ func ReadJepsenLog(r io.Reader, do func(*history.Event) error) error {
 		return err
 	})
 	if err == nil && j.count == 0 {
-		err = fmt.Errorf("no line of jepsen.util in it")
+		err = fmt.Errorf("the file has no line of jepsen.util")
 	}
 	return err
 }

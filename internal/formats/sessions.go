@@ -36,7 +36,7 @@ func ReadSessions(r io.Reader, f Format) ([]history.Event, error) {
 	case Bincode:
 		err = s.bincode(bufio.NewReader(r))
 	default:
-		return nil, fmt.Errorf("no format %q of transactions in sessions", f)
+		return nil, fmt.Errorf("unknown format %q for transactions in sessions", f)
 	}
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *sessions) addTransaction(session string, fate history.Type) (*transacti
 		s.names, s.lists = append(s.names, session), append(s.lists, nil)
 	}
 	if s.count++; 2*s.count > history.MaxEvents {
-		return nil, fmt.Errorf("more than %d transactions, the limit of a history", history.MaxEvents/2)
+		return nil, fmt.Errorf("the history has more than %d transactions, the limit", history.MaxEvents/2)
 	}
 	s.lists[i] = append(s.lists[i], transaction{fate: fate})
 	return &s.lists[i][len(s.lists[i])-1], nil
@@ -104,7 +104,7 @@ const initial = "0" // what a key holds at first in the formats that give it by 
 // events are the transactions of all sessions, a round of one of each after the other.
 func (s *sessions) events(zero bool) ([]history.Event, error) {
 	if s.count == 0 {
-		return nil, errors.New("no transaction in it")
+		return nil, errors.New("the history has no transactions")
 	}
 	written := map[string]bool{} // keys to which initial was written
 	if zero {
@@ -168,7 +168,7 @@ func (s *sessions) events(zero bool) ([]history.Event, error) {
 func number(text string) (string, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return "", fmt.Errorf("%s is no number of 64 bits", excerpt([]byte(text)))
+		return "", fmt.Errorf("%s is not a 64-bit number", excerpt([]byte(text)))
 	}
 	return strconv.FormatUint(n, 10), nil
 }
@@ -227,9 +227,9 @@ func (s *sessions) plume(r io.Reader) error {
 			return err
 		}
 		if was, known := owner[txn]; known && was != session {
-			return fmt.Errorf("transaction %s stands in two sessions, %s and %s", txn, was, session)
+			return fmt.Errorf("transaction %s is in two sessions, %s and %s", txn, was, session)
 		} else if known && last[session] != txn {
-			return fmt.Errorf("transaction %s goes on after transaction %s of the same session", txn, last[session])
+			return fmt.Errorf("transaction %s continues after transaction %s of the same session", txn, last[session])
 		} else if !known {
 			t, err := s.addTransaction(session, history.Ok)
 			if err != nil {
@@ -293,7 +293,7 @@ func (s *sessions) dbcop(r io.Reader) error {
 		for line != "" {
 			m := dbcopTxn.FindStringSubmatch(line)
 			if m == nil {
-				return fmt.Errorf("%s is no transaction such as [x:=1 y==2]", excerpt([]byte(line)))
+				return fmt.Errorf("%s is not a transaction such as [x:=1 y==2]", excerpt([]byte(line)))
 			}
 			line = line[len(m[0]):]
 			fate := history.Ok
@@ -307,7 +307,7 @@ func (s *sessions) dbcop(r io.Reader) error {
 			for rest := strings.TrimSpace(m[1]); rest != ""; {
 				e := dbcopAccess.FindStringSubmatch(rest)
 				if e == nil || e[2] == ":=" && e[3] == "?" {
-					return fmt.Errorf("%s is no access: x:=1 writes, x==1 and x==? read", excerpt([]byte(rest)))
+					return fmt.Errorf("%s is not an access: x:=1 writes, x==1 and x==? read", excerpt([]byte(rest)))
 				}
 				rest = rest[len(e[0]):]
 				a := access{write: e[2] == ":=", key: e[1]}
@@ -349,7 +349,7 @@ func (s *sessions) dbcopJSON(r io.Reader) error {
 		into = &wrapped
 	}
 	if err := strictjson.Decode(all, into); err != nil {
-		return fmt.Errorf("no history of DBCop: %w", err)
+		return fmt.Errorf("not a DBCop history: %w", err)
 	}
 	if wrapped.Data != nil {
 		list = *wrapped.Data
@@ -360,7 +360,7 @@ func (s *sessions) dbcopJSON(r io.Reader) error {
 				return fmt.Errorf("session %d, transaction %d: "+format, append([]any{i + 1, k + 1}, args...)...)
 			}
 			if txn.Events == nil || txn.Committed == nil {
-				return where(`"events" and "committed" are needed`)
+				return where(`"events" and "committed" are required`)
 			}
 			fate := history.Ok
 			if !*txn.Committed {
@@ -373,7 +373,7 @@ func (s *sessions) dbcopJSON(r io.Reader) error {
 			for _, e := range *txn.Events {
 				a, body := access{write: e.Write != nil}, cmp.Or(e.Write, e.Read)
 				if e.Write != nil && e.Read != nil || body == nil {
-					return where(`an event is {"Read": ...} or {"Write": ...}`)
+					return where(`an event must be {"Read": ...} or {"Write": ...}`)
 				}
 				if a.key, err = number(string(body.Variable)); err != nil {
 					return where("variable: %w", err)
@@ -439,7 +439,7 @@ func (n *numbers) ended() bool {
 func (n *numbers) count() uint64 {
 	c := n.word()
 	if c > history.MaxEvents*64 {
-		n.fail("a length of %d", c)
+		n.fail("invalid length %d", c)
 	}
 	return c
 }
@@ -476,7 +476,7 @@ func (s *sessions) bincode(r *bufio.Reader) error {
 		}
 	}
 	if n.err == nil && !n.ended() {
-		n.fail("the history ends here and the file does not")
+		n.fail("the file has more data after the end of the history")
 	}
 	return n.err
 }
@@ -496,13 +496,13 @@ func (s *sessions) cobra(r *bufio.Reader, session string) error {
 	for !n.ended() && n.err == nil {
 		kind := n.byte()
 		if kind != 'S' && t == nil {
-			n.fail("%q outside of a transaction", kind)
+			n.fail("%q outside a transaction", kind)
 			break
 		}
 		switch kind {
 		case 'S':
 			if t != nil {
-				n.fail("a transaction begins inside of another")
+				n.fail("a transaction begins inside another")
 				break
 			}
 			id = n.word()
@@ -512,7 +512,7 @@ func (s *sessions) cobra(r *bufio.Reader, session string) error {
 			}
 		case 'C', 'A':
 			if got := n.word(); got != id {
-				n.fail("transaction %d ends inside of transaction %d", got, id)
+				n.fail("transaction %d ends inside transaction %d", got, id)
 			}
 			if kind == 'A' {
 				t.fate = history.Fail
@@ -528,18 +528,18 @@ func (s *sessions) cobra(r *bufio.Reader, session string) error {
 			n.word()
 			a := access{key: strconv.FormatUint(key, 10)}
 			if value == cobraCollect || value == cobraCollect2 {
-				n.fail("a read of the collector of garbage, which is no read of a client")
+				n.fail("a read by the garbage collector, not by a client")
 			}
 			if value != cobraInitial && value != cobraNothing {
 				a.value = strconv.FormatUint(value, 10)
 			}
 			t.accesses = append(t.accesses, a)
 		default:
-			n.fail("%q is no record of S, C, A, W, R", kind)
+			n.fail("%q is not a record type; the types are S, C, A, W and R", kind)
 		}
 	}
 	if n.err == nil && t != nil {
-		n.fail("transaction %d does not end", id)
+		n.fail("transaction %d is not finished", id)
 	}
 	return n.err
 }

@@ -153,8 +153,8 @@ func TestIndices(t *testing.T) {
 			t.Errorf("an index twice: %v", err)
 		}
 		// An index may be a float that is whole. One by which nothing can be sorted is an error.
-		for index, wanted := range map[string]string{"3.0": "", "3.5": "no whole number", `"3"`: "no whole number",
-			"123456789012345678901234": "no whole number"} {
+		for index, wanted := range map[string]string{"3.0": "", "3.5": "must be a 64-bit integer", `"3"`: "must be a 64-bit integer",
+			"123456789012345678901234": "must be a 64-bit integer"} {
 			in := strings.NewReplacer(":index 3", ":index "+index, `"index":3`, `"index":`+index).Replace(c.in)
 			for _, read := range []reader{c.quick, c.all} {
 				if _, err := gather(read, strings.NewReader(in), false); wanted == "" && err != nil &&

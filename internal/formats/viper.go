@@ -80,7 +80,7 @@ func (v *viper) line(session, line string) error {
 	}
 	m, ok := untagged(form).(ednMap)
 	if !ok {
-		return fmt.Errorf("%s is no transaction", shown(form))
+		return fmt.Errorf("%s is not a transaction", shown(form))
 	}
 	var value ednForm
 	initial := false
@@ -98,13 +98,13 @@ func (v *viper) line(session, line string) error {
 	}
 	rows, ok := value.(ednList)
 	if !ok {
-		return fmt.Errorf("the value of a transaction is %s, and no list of accesses", shown(value))
+		return fmt.Errorf("the value of a transaction is %s, not a list of accesses", shown(value))
 	}
 	t := viperTxn{session: session}
 	for _, row := range rows {
 		fields, ok := row.(ednList)
 		if !ok || len(fields) < 3 {
-			return fmt.Errorf("%s is no access", shown(row))
+			return fmt.Errorf("%s is not an access", shown(row))
 		}
 		if err := v.access(&t, fields); err != nil {
 			return fmt.Errorf("%s: %w", shown(row), err)
@@ -155,7 +155,7 @@ func (v *viper) access(t *viperTxn, fields ednList) error {
 		}
 		return add(true, fields[2])
 	}
-	return fmt.Errorf("an access is r, w, range, or an i or d that says what it read and whether it succeeded")
+	return fmt.Errorf("an access must be r, w, range, or an i or d with what it read and whether it succeeded")
 }
 
 // ranges adds a read of the keys of a range.
@@ -174,7 +174,7 @@ func (v *viper) ranges(t *viperTxn, fields ednList) error {
 	for _, list := range fields[3:min(len(fields), 5)] {
 		rows, ok := list.(ednList)
 		if !ok {
-			return fmt.Errorf("%s is no list of what a range returned", shown(list))
+			return fmt.Errorf("%s is not a list of a range's results", shown(list))
 		}
 		for _, row := range rows {
 			m, ok := untagged(row).(ednMap)
@@ -205,7 +205,7 @@ func (v *viper) ranges(t *viperTxn, fields ednList) error {
 func (v *viper) key(f ednForm) (string, error) {
 	n, ok := new(big.Int).SetString(word(f), 10)
 	if _, number := f.(ednNumber); !number || !ok {
-		return "", fmt.Errorf("the key %s is no integer", shown(f))
+		return "", fmt.Errorf("the key %s is not an integer", shown(f))
 	}
 	v.keys[n.String()] = n
 	return n.String(), nil

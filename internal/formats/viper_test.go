@@ -44,14 +44,14 @@ J1 ok [["r",2,9],["r",1,null],["w",10,1],["w",11,1]]`},
 		}
 	}
 	for line, want := range map[string]string{
-		`[]`:                               "no transaction",
-		`{"value":7}`:                      "no list of accesses",
-		`{"value":[["x",1,2]]}`:            "an access is r, w, range",
-		`{"value":[["w","a",2,true]]}`:     "no integer",
+		`[]`:                               "not a transaction",
+		`{"value":7}`:                      "not a list of accesses",
+		`{"value":[["x",1,2]]}`:            "an access must be r, w, range",
+		`{"value":[["w","a",2,true]]}`:     "not an integer",
 		`{"value":[["w",1,null,true]]}`:    "without a value",
 		`{"value":[["range",1,2,[7],[]]]`:  "line 1: ",
 		`{"value":[["range",1,2,[7],[]]]}`: "no id and val",
-		`{"value":[["r",1]]}`:              "no access",
+		`{"value":[["r",1]]}`:              "not an access",
 	} {
 		_, err := readViper(fstest.MapFS{"J1.log": {Data: []byte(line)}})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "J1.log: line 1: ") {

@@ -21,7 +21,7 @@ const MaxLayers = 500
 // checkLayers refuses an image with too many layers.
 func checkLayers(n int) error {
 	if n > MaxLayers {
-		return fmt.Errorf("it has %d layers, and %d is the limit; build it with fewer COPY, ADD and RUN instructions, or squash it", n, MaxLayers)
+		return fmt.Errorf("it has %d layers, but the limit is %d; build it with fewer COPY, ADD and RUN instructions, or squash it", n, MaxLayers)
 	}
 	return nil
 }
@@ -71,9 +71,9 @@ func (s *size) add(e *rootfs.Entry) error {
 	}
 	switch {
 	case s.entries+len(s.folders) > maxEntries:
-		return fmt.Errorf("more than %d names and folders above them", maxEntries)
+		return fmt.Errorf("more than %d files and folders", maxEntries)
 	case s.nameBytes > maxNamesBytes:
-		return fmt.Errorf("names, links and attributes of more than %d MiB", maxNamesBytes>>20)
+		return fmt.Errorf("names, links and attributes have more than %d MiB", maxNamesBytes>>20)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func checkSmall(file string) error {
 		return fmt.Errorf("%s is not a regular file", file)
 	}
 	if st.Size() > maxConfigBytes {
-		return fmt.Errorf("%s has %d bytes, and %d is the limit for such a file", file, st.Size(), maxConfigBytes)
+		return fmt.Errorf("%s has %d bytes, but the limit for such a file is %d", file, st.Size(), maxConfigBytes)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func listArchive(open func() (io.ReadCloser, error)) (*archived, error) {
 		}
 		nameBytes += len(h.Name)
 		if len(a.sizes) == maxEntries || len(h.Name) > rootfs.MaxNameBytes || nameBytes > maxNamesBytes {
-			return nil, errors.New("it has too many files, or names that are too long")
+			return nil, errors.New("it has too many files, or file names that are too long")
 		}
 		file := path.Clean(h.Name)
 		if _, known := a.sizes[file]; known { // the first file of a name counts
@@ -161,7 +161,7 @@ func (a *archived) check() error {
 			return fmt.Errorf("its %.100s is a link", file)
 		}
 		if n := a.sizes[file]; n > maxConfigBytes {
-			return fmt.Errorf("its %.100s has %d bytes, and %d is the limit", file, n, maxConfigBytes)
+			return fmt.Errorf("its %.100s has %d bytes, but the limit is %d", file, n, maxConfigBytes)
 		}
 	}
 	return nil

@@ -181,7 +181,7 @@ func TestTooManyLayers(t *testing.T) {
 	push(t, host+"/app", img)
 	for _, from := range []string{"oci:layout", "docker-archive:app.tar", host + "/app"} {
 		_, err := store(t).Pull(context.Background(), from, base, Options{})
-		if err == nil || !strings.Contains(err.Error(), "it has 501 layers, and 500 is the limit") {
+		if err == nil || !strings.Contains(err.Error(), "it has 501 layers, but the limit is 500") {
 			t.Errorf("%s: %v", from, err)
 		}
 	}

@@ -291,15 +291,15 @@ func TestSources(t *testing.T) {
 		t.Errorf("ids %v, trees %q", ids, trees)
 	}
 	for from, want := range map[string]string{
-		"oci:layout":                 "several images, v1, v2; name one",
+		"oci:layout":                 "several images, v1, v2; choose one",
 		"oci:layout:v3":              `no image "v3"; it has v1, v2`,
-		"oci:nowhere":                "no OCI layout",
+		"oci:nowhere":                "not an OCI layout",
 		"docker-archive:nowhere.tar": "no such file",
 		"docker-archive:app.tar:x:2": "it has ",
-		"docker-archive:cut.tar.gz":  "is no archive of `docker save`: unexpected EOF",
+		"docker-archive:cut.tar.gz":  "is not an archive from `docker save`: unexpected EOF",
 		"docker-daemon:none:1":       "No such image: none:1",
 		host + "/team/app:2":         "the registry has no such image",
-		"UPPER":                      "is no name of an image",
+		"UPPER":                      "is not a valid image name",
 	} {
 		_, err := store(t).Pull(context.Background(), from, base, Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -372,21 +372,21 @@ func TestHostileLayers(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		{"a name that climbs", names(t, file("../../outside", "x")), "leads out of the image"},
-		{"a name that climbs later", names(t, file("a/../../outside", "x")), "leads out of the image"},
-		{"a hard link that climbs", names(t, hard("a", "../../../etc/passwd")), "leads out of the image"},
-		{"an absolute hard link", names(t, hard("a", "/etc/passwd")), "a hard link to /etc/passwd, which is no file that the layer has named before"},
-		{"a file behind a link", names(t, soft("d", "/tmp"), file("d/x", "x")), "the layer leads astray"},
-		{"a file behind a file", names(t, file("d", ""), file("d/x", "x")), "the layer leads astray"},
+		{"a name that climbs", names(t, file("../../outside", "x")), "is outside the image"},
+		{"a name that climbs later", names(t, file("a/../../outside", "x")), "is outside the image"},
+		{"a hard link that climbs", names(t, hard("a", "../../../etc/passwd")), "is outside the image"},
+		{"an absolute hard link", names(t, hard("a", "/etc/passwd")), "a hard link to /etc/passwd, which is not an earlier file of the layer"},
+		{"a file behind a link", names(t, soft("d", "/tmp"), file("d/x", "x")), "which is not a folder in the same layer"},
+		{"a file behind a file", names(t, file("d", ""), file("d/x", "x")), "which is not a folder in the same layer"},
 		{"a block device", names(t, tar.Header{Typeflag: tar.TypeBlock, Name: "disk", Devmajor: 8}), "disk is a device node"},
 		{"a character device", names(t, tar.Header{Typeflag: tar.TypeChar, Name: "etc/mem", Devmajor: 1, Devminor: 1}), "etc/mem is a device node"},
-		{"a root that is no folder", names(t, soft("./", "/etc")), "the root is no folder"},
+		{"a root that is no folder", names(t, soft("./", "/etc")), "the root is not a folder"},
 		{"a long part", names(t, file(strings.Repeat("n", 300), "x")), "more than 255 bytes"},
 		{"not an archive", []byte(strings.Repeat("no archive ", 100)), "the archive is broken"},
 		{"a cut archive", names(t, file("a", strings.Repeat("a", 5000)))[:2000], "unexpected EOF"},
-		{"a bomb", zeros(), "made to fill disks"},
-		{"a sparse bomb", hole(suspectBytes + 1<<20), "made to fill disks"},
-		{"a sparse file of all bytes", hole(1 << 50), "made to fill disks"},
+		{"a bomb", zeros(), "looks like a decompression bomb"},
+		{"a sparse bomb", hole(suspectBytes + 1<<20), "looks like a decompression bomb"},
+		{"a sparse file of all bytes", hole(1 << 50), "looks like a decompression bomb"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -551,7 +551,7 @@ func TestBrokenRegistries(t *testing.T) {
 		s := store(t)
 		// 3 MB come in pieces of 1 MB and three attempts: the first pull ends in the middle, the second continues.
 		if _, err := s.Pull(context.Background(), host+"/app", "", Options{}); err == nil ||
-			!strings.Contains(err.Error(), "the next pull goes on from there") {
+			!strings.Contains(err.Error(), "the next pull resumes") {
 			t.Fatalf("%v", err)
 		}
 		img, err := s.Get(context.Background(), host+"/app", "", "", Options{})

@@ -55,7 +55,7 @@ func unpack(r io.Reader, compressed func() int64, keep keep, of *size) (*rootfs.
 				return nil, "", fmt.Errorf("%s: %w", h.Name, err)
 			}
 			if e.Size != h.Size {
-				return nil, "", fmt.Errorf("%s has %d of its %d bytes", h.Name, e.Size, h.Size)
+				return nil, "", fmt.Errorf("%s has only %d of its %d bytes", h.Name, e.Size, h.Size)
 			}
 		}
 		seen[e.Path] = len(l.Entries)
@@ -92,7 +92,7 @@ func (c *counter) most(unpacked int64) error {
 		return fmt.Errorf("the layer unpacks to more than %d bytes", c.mostBytes)
 	}
 	if c.compressed != nil && unpacked > suspectBytes && unpacked > suspectRatio*max(c.compressed(), 1) {
-		return fmt.Errorf("the layer unpacks to more than %d times its size (%d bytes from %d): this is an archive made to fill disks",
+		return fmt.Errorf("the layer unpacks to more than %d times its size (%d bytes from %d): the archive looks like a decompression bomb",
 			suspectRatio, unpacked, c.compressed())
 	}
 	return nil

@@ -55,7 +55,7 @@ func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Opti
 	if policy != Always {
 		ref, err := s.Find(text, o.platform())
 		if err != nil && policy == Never {
-			return nil, fmt.Errorf("image %s is not in the store, and its pull_policy is never; `bloodhound image pull %s` brings it", text, text)
+			return nil, fmt.Errorf("image %s is not in the store, and its pull_policy is never; run `bloodhound image pull %s`", text, text)
 		}
 		if err == nil && (policy == Never || isCurrent(ctx, source, ref)) {
 			img, err := s.Image(ctx, ref.ID)
@@ -139,19 +139,19 @@ func (s *Store) storeImage(ctx context.Context, text string, img v1.Image, platf
 		return nil, err
 	}
 	if n := manifest.Config.Size; n < 0 || n > maxConfigBytes { // go-containerregistry reads -1 as "of any size"
-		return nil, fmt.Errorf("its configuration has %d bytes, and %d is the limit", n, maxConfigBytes)
+		return nil, fmt.Errorf("its configuration has %d bytes, but the limit is %d", n, maxConfigBytes)
 	}
 	raw, err := img.RawConfigFile()
 	if err != nil {
 		return nil, fmt.Errorf("its configuration: %w", explainDisk(err))
 	}
 	if len(raw) > maxConfigBytes {
-		return nil, fmt.Errorf("its configuration has %d bytes, and %d is the limit", len(raw), maxConfigBytes)
+		return nil, fmt.Errorf("its configuration has %d bytes, but the limit is %d", len(raw), maxConfigBytes)
 	}
 	id := algorithm + hexDigest(raw)
 	os.Remove(s.path("partial", manifest.Config.Digest.String()))
 	if manifest.Config.Digest.String() != id {
-		return nil, fmt.Errorf("its configuration has the digest %s, its manifest says %s", id, manifest.Config.Digest)
+		return nil, fmt.Errorf("its configuration has the digest %s, but its manifest says %s", id, manifest.Config.Digest)
 	}
 	digest, err := img.Digest()
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) storeImage(ctx context.Context, text string, img v1.Image, platf
 		return nil, fmt.Errorf("its configuration: %w", err)
 	}
 	if p := config.Platform(); p == nil || !p.Satisfies(v1.Platform{OS: platform.OS, Architecture: platform.Architecture}) {
-		return nil, fmt.Errorf("it is for %s, not for %s; name one for this machine, or another --platform", p, platform)
+		return nil, fmt.Errorf("it is for %s, not for %s; use an image for this machine, or another --platform", p, platform)
 	}
 	if _, err := s.Image(ctx, id); err != nil {
 		if err := s.unpackImage(ctx, text, img, &config, o); err != nil {
@@ -190,7 +190,7 @@ func (s *Store) unpackImage(ctx context.Context, text string, img v1.Image, conf
 		return fmt.Errorf("its layers: %w", err)
 	}
 	if len(layers) != len(config.RootFS.DiffIDs) {
-		return fmt.Errorf("it has %d layers, its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
+		return fmt.Errorf("it has %d layers, but its configuration lists %d", len(layers), len(config.RootFS.DiffIDs))
 	}
 	var all size
 	for i, l := range layers {
@@ -208,7 +208,7 @@ func (s *Store) unpackImage(ctx context.Context, text string, img v1.Image, conf
 
 func explainDisk(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		return fmt.Errorf("%w; `bloodhound image gc` makes room, or BLOODHOUND_IMAGES names a folder on another disk", err)
+		return fmt.Errorf("%w; free space with `bloodhound image gc`, or set BLOODHOUND_IMAGES to a folder on another disk", err)
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func (s *Store) layerOf(ctx context.Context, l v1.Layer, diff string, p Progress
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("%w (after %d attempts; the next pull goes on from there)", failed, attempts)
+	return fmt.Errorf("%w (after %d attempts; the next pull resumes)", failed, attempts)
 }
 
 // contentError is that a layer came, and is wrong.
@@ -289,7 +289,7 @@ func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, diff string, p Prog
 		return in.blame(err)
 	}
 	if got != diff {
-		return &contentError{fmt.Errorf("its content has the digest %s: it is corrupt, or the image is put together wrongly", got)}
+		return &contentError{fmt.Errorf("its content has the digest %s: it is corrupt, or the image was built incorrectly", got)}
 	}
 	return s.writeLayer(diff, layer)
 }

@@ -84,7 +84,7 @@ func imageOf(desc *remote.Descriptor, platform *v1.Platform) (v1.Image, error) {
 			}
 		}
 		if len(fit) == 0 {
-			return nil, fmt.Errorf("there is no image for %s; there is %s", platform, list(others))
+			return nil, fmt.Errorf("no image for %s; available: %s", platform, list(others))
 		}
 		return choose(index, fit[:1], platform, "", nil, 0)
 	}
@@ -129,18 +129,18 @@ func explain(err error, ref name.Reference) error {
 	if errors.As(err, &t) {
 		switch t.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return fmt.Errorf("the registry wants a login, or has no such image: %w; `docker login %s` stores one, which is used here",
+			return fmt.Errorf("the registry requires a login, or has no such image: %w; log in with `docker login %s`",
 				err, ref.Context().RegistryStr())
 		case http.StatusNotFound:
 			return fmt.Errorf("the registry has no such image: %w", err)
 		case http.StatusTooManyRequests:
-			return fmt.Errorf("the registry limits how often you can pull: %w; log in, or name a mirror", err)
+			return fmt.Errorf("the registry limits how often you can pull: %w; log in, or use a mirror", err)
 		}
 		return err
 	}
 	var n net.Error
 	if errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the registry does not answer: %w; look at the network, or name a layout (oci:FOLDER) or an archive (docker-archive:FILE)", err)
+		return fmt.Errorf("the registry does not answer: %w; check the network, or use a layout (oci:FOLDER) or an archive (docker-archive:FILE)", err)
 	}
 	return err
 }

@@ -57,19 +57,19 @@ func Parse(text, dir string) (Source, error) {
 	case ok && (t == Layout || t == Archive):
 		path, ref := at()
 		if path == "" {
-			return Source{}, fmt.Errorf("%q names no file", text)
+			return Source{}, fmt.Errorf("%q has no path", text)
 		}
 		return Source{Transport: t, Path: path, Reference: ref}, nil
 	case ok && t == Daemon:
 		if rest == "" {
-			return Source{}, fmt.Errorf("%q names no image", text)
+			return Source{}, fmt.Errorf("%q has no image name", text)
 		}
 		return Source{Transport: Daemon, Reference: rest}, nil
 	case ok && t == Registry && strings.HasPrefix(rest, "//"):
 		text = strings.TrimPrefix(rest, "//")
 	}
 	if _, err := name.ParseReference(text); err != nil {
-		return Source{}, fmt.Errorf("%q is no name of an image: %w", text, err)
+		return Source{}, fmt.Errorf("%q is not a valid image name: %w", text, err)
 	}
 	return Source{Transport: Registry, Reference: text}, nil
 }
@@ -78,7 +78,7 @@ func Parse(text, dir string) (Source, error) {
 func parsePlatform(text string) (*v1.Platform, error) {
 	p, err := v1.ParsePlatform(text)
 	if err != nil || p.OS == "" || p.Architecture == "" {
-		return nil, fmt.Errorf("%q is no platform; write one such as %s", text, HostPlatform)
+		return nil, fmt.Errorf("%q is not a platform; write one such as %s", text, HostPlatform)
 	}
 	return p, nil
 }
@@ -93,7 +93,7 @@ func fromLayout(s Source, platform *v1.Platform) (v1.Image, error) {
 	}
 	index, err := layout.ImageIndexFromPath(s.Path)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no OCI layout: %w", s.Path, err)
+		return nil, fmt.Errorf("%s is not an OCI layout: %w", s.Path, err)
 	}
 	manifest, err := index.IndexManifest()
 	if err != nil {
@@ -113,7 +113,7 @@ func fromLayout(s Source, platform *v1.Platform) (v1.Image, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s has no image %q; it has %s", s.Path, s.Reference, list(names))
 	}
-	img, err := choose(index, found, platform, fmt.Sprintf("%s has several images, %s; name one, as in oci:%s:NAME", s.Path, list(names), s.Path),
+	img, err := choose(index, found, platform, fmt.Sprintf("%s has several images, %s; choose one, as in oci:%s:NAME", s.Path, list(names), s.Path),
 		func(d v1.Hash) error { return checkBlob(s.Path, d) }, 0)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ const maxIndexes = 8
 // may be nil, is asked before a manifest is read.
 func choose(index v1.ImageIndex, found []v1.Descriptor, platform *v1.Platform, several string, check func(v1.Hash) error, depth int) (v1.Image, error) {
 	if depth > maxIndexes {
-		return nil, fmt.Errorf("more than %d indexes in one another", maxIndexes)
+		return nil, fmt.Errorf("more than %d nested indexes", maxIndexes)
 	}
 	var images []v1.Image
 	var others []string
@@ -169,7 +169,7 @@ func choose(index v1.ImageIndex, found []v1.Descriptor, platform *v1.Platform, s
 	}
 	switch len(images) {
 	case 0:
-		return nil, fmt.Errorf("there is no image for %s; there is %s", platform, list(others))
+		return nil, fmt.Errorf("no image for %s; available: %s", platform, list(others))
 	case 1:
 		return images[0], nil
 	}
@@ -194,7 +194,7 @@ func fromArchive(ctx context.Context, s Source) (v1.Image, error) {
 		if _, err := os.Stat(s.Path); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%s is no archive of `docker save`: %w", s.Path, err)
+		return nil, fmt.Errorf("%s is not an archive from `docker save`: %w", s.Path, err)
 	}
 	if err := listed.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Path, err)
@@ -205,9 +205,9 @@ func fromArchive(ctx context.Context, s Source) (v1.Image, error) {
 			return nil, err
 		}
 		if hasFile(open, "oci-layout") {
-			return nil, fmt.Errorf("%s is a packed OCI layout; unpack it, and name the folder: oci:FOLDER", s.Path)
+			return nil, fmt.Errorf("%s is a packed OCI layout; unpack it, and use its folder: oci:FOLDER", s.Path)
 		}
-		return nil, fmt.Errorf("%s is no archive of `docker save`: %w", s.Path, err)
+		return nil, fmt.Errorf("%s is not an archive from `docker save`: %w", s.Path, err)
 	}
 	var names []string
 	for _, d := range manifest {
@@ -217,11 +217,11 @@ func fromArchive(ctx context.Context, s Source) (v1.Image, error) {
 	if s.Reference != "" {
 		t, err := name.NewTag(s.Reference)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no name of an image: %w", s.Reference, err)
+			return nil, fmt.Errorf("%q is not a valid image name: %w", s.Reference, err)
 		}
 		tag = &t
 	} else if len(manifest) != 1 {
-		return nil, fmt.Errorf("%s has %d images, %s; name one, as in docker-archive:%s:NAME", s.Path, len(manifest), list(names), s.Path)
+		return nil, fmt.Errorf("%s has %d images, %s; choose one, as in docker-archive:%s:NAME", s.Path, len(manifest), list(names), s.Path)
 	}
 	img, err := tarball.Image(open, tag)
 	if err != nil {

@@ -41,7 +41,7 @@ func DefaultDir() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no folder to keep images in: %w; set BLOODHOUND_IMAGES to one", err)
+		return "", fmt.Errorf("no folder to store images in: %w; set BLOODHOUND_IMAGES to one", err)
 	}
 	return filepath.Join(cache, "bloodhound", "images"), nil
 }
@@ -52,16 +52,16 @@ var folders = []string{"files", "layers", "images", "references", "builds", "par
 func Open(dir string) (*Store, error) {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f), 0o755); err != nil {
-			return nil, fmt.Errorf("the store of images: %w; set BLOODHOUND_IMAGES to a folder that you may write", err)
+			return nil, fmt.Errorf("the image store: %w; set BLOODHOUND_IMAGES to a folder that you may write to", err)
 		}
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("the store of images: %w", err)
+		return nil, fmt.Errorf("the image store: %w", err)
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH); err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("the store of images: %w", err)
+		return nil, fmt.Errorf("the image store: %w", err)
 	}
 	return &Store{dir: dir, lock: lock, images: map[string]*Image{}}, nil
 }
@@ -113,7 +113,7 @@ func (s *Store) Find(name, platform string) (*Reference, error) {
 	}
 	var r Reference
 	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w; `bloodhound image pull %s` writes it anew", s.referencePath(name, platform), err, name)
+		return nil, fmt.Errorf("%s: %w; run `bloodhound image pull %s` to restore it", s.referencePath(name, platform), err, name)
 	}
 	return &r, nil
 }
@@ -170,7 +170,7 @@ func (s *Store) load(ctx context.Context, id string) (*Image, error) {
 		return nil, fmt.Errorf("image %s is not in the store: %w", id, err)
 	}
 	if hexDigest(raw) != hexOf(id) {
-		return nil, fmt.Errorf("the store's configuration of image %s is damaged; `bloodhound image pull` it again", id)
+		return nil, fmt.Errorf("the store's configuration of image %s is damaged; run `bloodhound image pull` again", id)
 	}
 	img := &Image{ID: id, Root: rootfs.Root{Contents: s.Files()}}
 	if err := json.Unmarshal(raw, &img.Config); err != nil {
@@ -223,7 +223,7 @@ func (s *Store) layer(ctx context.Context, diff string) (*rootfs.Layer, error) {
 	return &l, nil
 }
 
-var errDamaged = errors.New("it is damaged in the store; `bloodhound image pull` brings it again")
+var errDamaged = errors.New("it is damaged in the store; run `bloodhound image pull` again")
 
 func (s *Store) writeLayer(diff string, l *rootfs.Layer) error {
 	var b bytes.Buffer
@@ -316,7 +316,7 @@ type Collected struct {
 }
 
 // errBusy is that another process uses a store.
-var errBusy = errors.New("another bloodhound uses the store of images; try again when it has ended")
+var errBusy = errors.New("another bloodhound is using the image store; try again when it has finished")
 
 // Collect removes what no reference leads to; with all, the references too. No other process may use the store meanwhile.
 func (s *Store) Collect(ctx context.Context, all bool) (c Collected, err error) {

@@ -45,9 +45,9 @@ func (t *Timeline) records(file string, text []byte) error {
 		if err := json.Unmarshal(row, &head); err != nil {
 			text := strictjson.Plain(err).Error()
 			if !json.Valid(row) {
-				text = "no line of JSON: " + text
+				text = "not a line of JSON: " + text
 			}
-			return &LineError{file, line, text, "correct it, or name another --format"}
+			return &LineError{file, line, text, "correct it, or choose another --format"}
 		}
 		switch {
 		case head.Fault == nil && head.Type == nil:
@@ -73,12 +73,12 @@ func (t *Timeline) records(file string, text []byte) error {
 		e := history.Stamp(row, uint64(line), at.Ns)[0]
 		switch {
 		case e.Type == history.Broken:
-			return &LineError{file, line, e.Error, "`bloodhound docs workloads` has the fields of a record"}
+			return &LineError{file, line, e.Error, "`bloodhound docs workloads` lists the fields of a record"}
 		case e.Type != history.Invoke:
 			t.Ignored["results of operations and marks"]++
 			t.saw(at)
 		case head.TimeNs == nil:
-			return &LineError{file, line, "an invoke without time_ns", "add when it began, in nanoseconds"}
+			return &LineError{file, line, "an invoke has no time_ns", "add the time it began, in nanoseconds"}
 		default:
 			t.Operations = append(t.Operations, Operation{e.TimeNs, e.Client, e.Op, e.Key, e.Input})
 			t.part(at)
@@ -106,14 +106,14 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 	case err != nil:
 		return Fault{}, &LineError{file, line, strictjson.Plain(err).Error(), "write a fault as " + faultForm}
 	case !fault.Known(kind):
-		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "`bloodhound docs faults` lists the kinds"}
+		return Fault{}, &LineError{file, line, fmt.Sprintf("unknown kind of fault %q", r.Fault), "`bloodhound docs faults` lists the kinds"}
 	case !slices.Contains(importable(), kind):
-		return Fault{}, &LineError{file, line, r.Fault + " befalls packets one by one, and a fault of an incident is one event",
+		return Fault{}, &LineError{file, line, r.Fault + " affects single packets, but a fault of an incident must be one event",
 			"write another kind: " + world.FaultNames(importable())}
 	case r.TimeNs == nil:
-		return Fault{}, &LineError{file, line, "a fault without time_ns", "add when it began, in nanoseconds"}
+		return Fault{}, &LineError{file, line, "a fault has no time_ns", "add the time it began, in nanoseconds"}
 	case r.Node == "":
-		return Fault{}, &LineError{file, line, "a fault without node", "add the server that it befell"}
+		return Fault{}, &LineError{file, line, "a fault has no node", "add the server it affected"}
 	}
 	f := Fault{TimeNs: *r.TimeNs, Kind: kind, Server: r.Node, Why: r.Fault}
 	lasts := fault.RowOf(kind).Lasts()
@@ -121,7 +121,7 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 		d, err := time.ParseDuration(r.For)
 		switch {
 		case err != nil || d <= 0 || d.Nanoseconds() > math.MaxInt64-f.TimeNs:
-			return Fault{}, &LineError{file, line, fmt.Sprintf("%q is no duration", r.For), `write it as "2s"`}
+			return Fault{}, &LineError{file, line, fmt.Sprintf("%q is not a duration", r.For), `write it as "2s"`}
 		case !lasts:
 			return Fault{}, &LineError{file, line, r.Fault + " has no duration", `remove "for"`}
 		}
@@ -154,7 +154,7 @@ func (t *Timeline) edn(file string, text []byte) error {
 		return placed
 	}
 	if err != nil {
-		return &LineError{file, 0, err.Error(), "correct it, or name another --format"}
+		return &LineError{file, 0, err.Error(), "correct it, or choose another --format"}
 	}
 	return nil
 }
@@ -188,15 +188,15 @@ func (t *Timeline) accessLog(file string, text []byte) error {
 		}
 		m := logLine.FindStringSubmatch(string(row))
 		if m == nil {
-			return &LineError{file, line, "no line of the common or combined log format", "correct or remove it, or name another --format"}
+			return &LineError{file, line, "not a line of the common or combined log format", "correct or remove it, or choose another --format"}
 		}
 		at, err := time.Parse("02/Jan/2006:15:04:05 -0700", m[2])
 		if err != nil {
-			return &LineError{file, line, fmt.Sprintf("%q is no date", m[2]), "write it as 10/Oct/2000:13:55:36 -0700"}
+			return &LineError{file, line, fmt.Sprintf("%q is not a date", m[2]), "write it as 10/Oct/2000:13:55:36 -0700"}
 		}
 		ns, ok := sinceEpoch(at)
 		if !ok {
-			return &LineError{file, line, fmt.Sprintf("%q is no time from 1970 to 2262", m[2]), "correct or remove it"}
+			return &LineError{file, line, fmt.Sprintf("%q is not a time from 1970 to 2262", m[2]), "correct or remove it"}
 		}
 		op := operationOf[m[3]]
 		stamp := Stamp{Ns: ns, File: file, Line: line}
@@ -269,7 +269,7 @@ func (t *Timeline) kubernetes(file string, text []byte) error {
 		}
 		ns, ok := sinceEpoch(at)
 		if !ok {
-			return &LineError{file, 0, fmt.Sprintf("%s is of %s, which is no time from 1970 to 2262", what, at.Format(time.RFC3339)), "correct or remove it"}
+			return &LineError{file, 0, fmt.Sprintf("%s has the time %s, which is not from 1970 to 2262", what, at.Format(time.RFC3339)), "correct or remove it"}
 		}
 		sorted = append(sorted, event{Stamp{Ns: ns, File: file, What: fmt.Sprintf("items[%d]", i)}, e.Reason, e.InvolvedObject.Name})
 	}
@@ -361,7 +361,7 @@ func (t *Timeline) otlp(file string, text []byte) error {
 						key = first(s.Attributes, "db.query.parameter.key", "db.collection.name", "db.statement")
 					}
 					if !ofClient(s.Kind) || op == "" || key == "" {
-						t.Ignored["spans that are no request of a client"]++
+						t.Ignored["spans that are not client requests"]++
 						t.saw(stamp)
 						continue
 					}

@@ -115,8 +115,8 @@ const longest = 24 * time.Hour
 func (t *Timeline) Check() error {
 	first, last := t.Begin, t.Until()
 	if apart := time.Duration(last.Ns - first.Ns); apart > longest {
-		return fmt.Errorf("%s and %s lie %s apart, and an incident lasts %s at most; remove the records that are none of it, or "+
-			"have all files count from the same moment", first, last, apart, longest)
+		return fmt.Errorf("%s and %s are %s apart, but an incident lasts at most %s; remove records that do not belong to it, or "+
+			"make all files count time from the same moment", first, last, apart, longest)
 	}
 	return nil
 }
@@ -137,8 +137,8 @@ func (e *LineError) Error() string {
 func Read(file string, text []byte, format string) (*Timeline, error) {
 	if format == "" {
 		if format = Detect(text); format == "" {
-			return nil, &LineError{file, 1, "no format is recognised by the beginning of the file",
-				"name it with --format " + strings.Join(Formats, ", --format ")}
+			return nil, &LineError{file, 1, "the start of the file matches no known format",
+				"set it with --format " + strings.Join(Formats, ", --format ")}
 		}
 	}
 	t := &Timeline{Ignored: map[string]int{}}
@@ -155,13 +155,13 @@ func Read(file string, text []byte, format string) (*Timeline, error) {
 	case AccessLog:
 		err = t.accessLog(file, text)
 	default:
-		return nil, fmt.Errorf("no format %q; there are %s", format, strings.Join(Formats, ", "))
+		return nil, fmt.Errorf("unknown format %q; choose one of %s", format, strings.Join(Formats, ", "))
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(t.Operations)+len(t.Faults)+len(t.Ignored) == 0 {
-		return nil, &LineError{file, 0, "it has no record", "name the file that has the incident"}
+		return nil, &LineError{file, 0, "the file has no records", "choose the file with the incident"}
 	}
 	return t, nil
 }

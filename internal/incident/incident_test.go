@@ -41,7 +41,7 @@ func TestFormats(t *testing.T) {
 		{OTLP, `{"resourceSpans": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}, "scopeSpans": [{"spans": [
  {"name": "GET", "kind": 3, "startTimeUnixNano": "7", "attributes": [{"key": "http.request.method", "value": {"stringValue": "GET"}}, {"key": "url.path", "value": {"stringValue": "/cart"}}]},
  {"name": "set", "kind": "SPAN_KIND_CLIENT", "startTimeUnixNano": "8", "attributes": [{"key": "db.operation.name", "value": {"stringValue": "SET"}}, {"key": "db.query.parameter.key", "value": {"stringValue": "k"}}, {"key": "n", "value": {"intValue": "3"}}]},
- {"name": "work", "kind": 1, "startTimeUnixNano": "9"}]}]}]}`, `7 shop get /cart ; 8 shop put k ; 1 spans that are no request of a client`},
+ {"name": "work", "kind": 1, "startTimeUnixNano": "9"}]}]}]}`, `7 shop get /cart ; 8 shop put k ; 1 spans that are not client requests`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Detect([]byte(c.text)); got != c.name {
@@ -139,12 +139,12 @@ func summary(line *Timeline) string {
 // What cannot be read is an error with its place and a remedy.
 func TestBroken(t *testing.T) {
 	for _, c := range []struct{ format, text, want string }{
-		{"", "hello\n", "file:1: no format is recognised by the beginning of the file; name it with --format records"},
-		{"", `{"a": 1}`, "no format is recognised"},
-		{"", "", "no format is recognised"},
-		{Records, "\n\n", "file: it has no record"},
+		{"", "hello\n", "file:1: the start of the file matches no known format; set it with --format records"},
+		{"", `{"a": 1}`, "matches no known format"},
+		{"", "", "matches no known format"},
+		{Records, "\n\n", "file: the file has no records"},
 		{Records, "{\"time_ns\": 1, \"client\": \"a\", \"type\": \"invoke\", \"op\": \"put\"}\n{\"type\": \n",
-			"file:2: no line of JSON: it ends within a value; correct"},
+			"file:2: not a line of JSON: it ends within a value; correct"},
 		{Records, `{"time_ns": "1", "client": "a", "type": "invoke", "op": "put"}`,
 			`file:1: "time_ns" is a text, and must be a whole number of 64 bits; correct`},
 		{Records, `{"time_ns": 1, "fault": "crash", "node": 1}`, `file:1: "node" is a number, and must be a text; write a fault as`},
@@ -152,44 +152,44 @@ func TestBroken(t *testing.T) {
 		{Records, `[1]`, `file:1: the value is an array, and must be an object; correct`},
 		{Records, "\n{\"op\": \"put\"}\n", "file:2: neither an operation nor a fault; write"},
 		{Records, "\n{\"type\": \"invoked\"}\n", `file:2: broken history: type "invoked" is not one of invoke`},
-		{Records, `{"client": "a", "type": "invoke", "op": "put"}`, "file:1: an invoke without time_ns; add"},
+		{Records, `{"client": "a", "type": "invoke", "op": "put"}`, "file:1: an invoke has no time_ns; add"},
 		{Records, `{"time_ns": 1, "client": "a", "type": "invoke", "op": "put", "kye": "k"}`, `file:1: broken history: unknown field "kye"`},
 		{Records, `{"time_ns": -1, "fault": "crash", "node": "n1"}`, "file:1: time_ns is -1; count"},
-		{Records, `{"fault": "crash", "node": "n1"}`, "file:1: a fault without time_ns; add"},
-		{Records, `{"time_ns": 1, "fault": "crash"}`, "file:1: a fault without node; add"},
+		{Records, `{"fault": "crash", "node": "n1"}`, "file:1: a fault has no time_ns; add"},
+		{Records, `{"time_ns": 1, "fault": "crash"}`, "file:1: a fault has no node; add"},
 		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "fr": "2s"}`, `file:1: unknown field "fr"; write a fault as {"time_ns": 0,`},
 		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "node": "n2"}`, `file:1: the key "node" stands twice in an object; write`},
 		{Records, `{"time_ns": 1, "fault": "drop", "node": "n1"}`,
-			"file:1: drop befalls packets one by one, and a fault of an incident is one event; write another kind: partition, clog,"},
+			"file:1: drop affects single packets, but a fault of an incident must be one event; write another kind: partition, clog,"},
 		{Records, `{"time_ns": 1, "fault": "reset", "node": "n1", "for": "2s"}`, `file:1: reset has no duration; remove "for"`},
-		{Records, `{"time_ns": 9223372036854775807, "fault": "crash", "node": "n1", "for": "2s"}`, `file:1: "2s" is no duration`},
-		{Records, `{"fault": "explosion", "node": "n1"}`, `file:1: no kind of fault is called "explosion"; ` + "`bloodhound docs faults`"},
-		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "for": "-2s"}`, `file:1: "-2s" is no duration`},
+		{Records, `{"time_ns": 9223372036854775807, "fault": "crash", "node": "n1", "for": "2s"}`, `file:1: "2s" is not a duration`},
+		{Records, `{"fault": "explosion", "node": "n1"}`, `file:1: unknown kind of fault "explosion"; ` + "`bloodhound docs faults`"},
+		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "for": "-2s"}`, `file:1: "-2s" is not a duration`},
 		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok", "file: line 2"},
-		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok, :f :read, :process 0}", "file: line 2: :time is missing; it is a number"},
-		{EDN, "{:type :invoke, :f :read, :process 0, :time 99999999999999999999}", "file: line 1: :time is 99999999999999999999; it is a number"},
-		{EDN, "{:type :info, :f :kill, :process :nemesis, :time -1}", "file: line 1: :time is -1; it is a number"},
+		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok, :f :read, :process 0}", "file: line 2: :time is missing; it must be a number"},
+		{EDN, "{:type :invoke, :f :read, :process 0, :time 99999999999999999999}", "file: line 1: :time is 99999999999999999999; it must be a number"},
+		{EDN, "{:type :info, :f :kill, :process :nemesis, :time -1}", "file: line 1: :time is -1; it must be a number"},
 		{EDN, "\n{:type :info, :f :bump, :value {\"n1\" -9e18}, :process :nemesis, :time 1}",
-			"file:2: bump of n1 by -9000000000000000000 ms, which are more than 292 years; correct"},
+			"file:2: bump of n1 by -9000000000000000000 ms, which is more than 292 years; correct"},
 		{Kubernetes, "{\n\"items\": [\n{\"reason\": 3}]}", `file:3: "items.reason" is a number, and must be a text; write the output of`},
 		{Kubernetes, "{\n\"items\": [\n", "file:3: it ends within a value; write"},
 		{Kubernetes, `{"items": [{"reason": "Killing"}]}`, "file: items[0], Killing, has no time"},
 		{Kubernetes, `{"items": [{"reason": "Killing", "eventTime": null, "lastTimestamp": "yesterday"}]}`,
 			`file: items[0], Killing, has the time "yesterday"; write it as 2006-01-02T15:04:05Z`},
 		{Kubernetes, `{"items": [{"reason": "Killing", "lastTimestamp": "9999-12-31T23:59:59Z"}]}`,
-			"file: items[0], Killing, is of 9999-12-31T23:59:59Z, which is no time from 1970 to 2262; correct"},
-		{AccessLog, "1.1.1.1 - - [01/Jan/1970:00:00:01 +0000] \"GET / HTTP/1.1\" 200 1\nnonsense\n", "file:2: no line of the common or combined log format"},
-		{AccessLog, "1.1.1.1 - - [yesterday] \"GET / HTTP/1.1\" 200 1\n", `file:1: "yesterday" is no date`},
+			"file: items[0], Killing, has the time 9999-12-31T23:59:59Z, which is not from 1970 to 2262; correct"},
+		{AccessLog, "1.1.1.1 - - [01/Jan/1970:00:00:01 +0000] \"GET / HTTP/1.1\" 200 1\nnonsense\n", "file:2: not a line of the common or combined log format"},
+		{AccessLog, "1.1.1.1 - - [yesterday] \"GET / HTTP/1.1\" 200 1\n", `file:1: "yesterday" is not a date`},
 		{OTLP, "{\"resourceSpans\": [\n]", "file:2: it ends within a value; write OTLP"},
 		{OTLP, "{\"resourceSpans\": []}\n\n{\"resourceSpans\": [\n{\"scopeSpans\": [{\"spans\": [{\"name\": 1}]}]}]}",
 			`file:4: "resourceSpans.scopeSpans.spans.name" is a number, and must be a text; write OTLP`},
 		{OTLP, "{\"resourceSpans\": []}\n\n\n{\"resourceSpans\": [}", "file:4: invalid character '}'"},
 		{OTLP, "{\"resourceSpans\": []}\n}\n", "file:2: invalid character '}'"},
-		{AccessLog, "1.1.1.1 - - [01/Jan/9999:00:00:01 +0000] \"GET / HTTP/1.1\" 200 1\n", `file:1: "01/Jan/9999:00:00:01 +0000" is no time from 1970 to 2262`},
+		{AccessLog, "1.1.1.1 - - [01/Jan/9999:00:00:01 +0000] \"GET / HTTP/1.1\" 200 1\n", `file:1: "01/Jan/9999:00:00:01 +0000" is not a time from 1970 to 2262`},
 		{OTLP, `{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "s"}]}]}]}`, `file: span "s" has no time`},
 		{OTLP, `{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "s", "startTimeUnixNano": "0"}]}]}]}`,
 			`file: span "s" has no time: startTimeUnixNano is "0"; write`},
-		{"pcap", "x", `no format "pcap"; there are records`},
+		{"pcap", "x", `unknown format "pcap"; choose one of records`},
 	} {
 		if _, err := Read("file", []byte(c.text), c.format); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: %v, want %s", c.format, c.text, err, c.want)
@@ -249,12 +249,12 @@ func TestUntil(t *testing.T) {
 	log := "1.1.1.1 - - [%s +0000] \"GET / HTTP/1.1\" 200 1\n"
 	years := Join([]*Timeline{of("a.log", fmt.Sprintf(log, "01/Jan/2036:00:00:00")+fmt.Sprintf(log, "01/Jan/2026:00:00:09"))})
 	if err := years.Check(); err == nil ||
-		err.Error() != "a.log:2 at 2026-01-01T00:00:09Z and a.log:1 at 2036-01-01T00:00:00Z lie 87647h59m51s apart, and an incident lasts 24h0m0s at most; "+
-			"remove the records that are none of it, or have all files count from the same moment" {
+		err.Error() != "a.log:2 at 2026-01-01T00:00:09Z and a.log:1 at 2036-01-01T00:00:00Z are 87647h59m51s apart, but an incident lasts at most 24h0m0s; "+
+			"remove records that do not belong to it, or make all files count time from the same moment" {
 		t.Error(err)
 	}
 	clocks := Join([]*Timeline{of("a.log", fmt.Sprintf(log, "01/Jan/2026:00:00:09")), of("b", put)})
-	if err := clocks.Check(); err == nil || !strings.HasPrefix(err.Error(), "b:1 at 5ns and a.log:1 at 2026-01-01T00:00:09Z lie ") {
+	if err := clocks.Check(); err == nil || !strings.HasPrefix(err.Error(), "b:1 at 5ns and a.log:1 at 2026-01-01T00:00:09Z are ") {
 		t.Error(err)
 	}
 	for end, good := range map[int64]bool{4 + day: true, 5 + day: false} {

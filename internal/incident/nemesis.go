@@ -58,7 +58,7 @@ func (n *nemesis) did(e formats.NemesisEvent) error {
 		for _, server := range slices.Sorted(maps.Keys(nodes)) {
 			if ms, ok := nodes[server].(float64); ok {
 				if math.Abs(ms) >= math.MaxInt64/1e6 {
-					return &LineError{n.file, e.Line, fmt.Sprintf("%s of %s by %.0f ms, which are more than 292 years", e.F,
+					return &LineError{n.file, e.Line, fmt.Sprintf("%s of %s by %.0f ms, which is more than 292 years", e.F,
 						server, ms), "correct or remove it"}
 				}
 				n.timeline.end(server, e.TimeNs, "clock_skew")

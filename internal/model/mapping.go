@@ -106,7 +106,7 @@ func Map(m *world.Mapping) (*Mapper, error) {
 	spec, err := Load(m.Spec, m.Config, Options{Library: m.Library, MostLeftOut: left, View: m.View})
 	var wrongView *viewError
 	if errors.As(err, &wrongView) {
-		return nil, &RuleError{-1, "view", plain(wrongView.err), "name an operator of the specification that takes no argument"}
+		return nil, &RuleError{-1, "view", plain(wrongView.err), "use an operator of the specification that takes no argument"}
 	}
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (b *ruleCompiler) expression(key, text string) *vm.Program {
 	p, err := expr.Compile(text, expr.Env(b.env))
 	var at *file.Error
 	if errors.As(err, &at) {
-		b.fail(key, "there are "+strings.Join(slices.Sorted(maps.Keys(b.env)), ", "), "%s (column %d)", at.Message, at.Column+1)
+		b.fail(key, "use "+strings.Join(slices.Sorted(maps.Keys(b.env)), ", "), "%s (column %d)", at.Message, at.Column+1)
 	} else if err != nil {
 		b.fail(key, "write an expression, such as node", "%v", err)
 	}
@@ -187,7 +187,7 @@ func (b *ruleCompiler) compile(m *world.ModelRule) rule {
 	if r.text != nil {
 		for _, g := range r.text.SubexpNames() {
 			if _, taken := b.env[g]; taken {
-				b.fail(key, "give the group another name", "the group %s has the name of a field that each event has", g)
+				b.fail(key, "give the group another name", "the group %s has the name of a field of every event", g)
 			} else if g != "" {
 				b.env[g] = ""
 			}
@@ -195,7 +195,7 @@ func (b *ruleCompiler) compile(m *world.ModelRule) rule {
 	}
 	if r.Action != "" {
 		if op, err := eval.ActionOf(b.spec.spec, r.Action); err != nil {
-			b.fail("action", "name an operator of the specification", "%s", plain(err))
+			b.fail("action", "use an operator of the specification", "%s", plain(err))
 		} else {
 			r.args = b.arguments("args", r.Action, op.Params, r.Args)
 		}
@@ -203,7 +203,7 @@ func (b *ruleCompiler) compile(m *world.ModelRule) rule {
 	for k, s := range r.Shows {
 		op, err := eval.ExpressionOf(b.spec.spec, s.Operator)
 		if err != nil {
-			b.fail(fmt.Sprintf("shows[%d].operator", k), "name an operator of the specification", "%s", plain(err))
+			b.fail(fmt.Sprintf("shows[%d].operator", k), "use an operator of the specification", "%s", plain(err))
 			continue
 		}
 		r.shows = append(r.shows, shown{s.Operator, b.arguments(fmt.Sprintf("shows[%d].args", k), s.Operator, op.Params, s.Args),
@@ -360,7 +360,7 @@ func (c *Mapper) Follow(events []Event, measure bool) (*Followed, error) {
 	done.Err, done.Tally = f.End(), *f.Tally()
 	done.Tally.Others, done.Tally.Rules = others, matched
 	if done.Err == nil && lines == 0 && others > 0 && c.Wants(LineEvent) {
-		done.Err = &Unknown{fmt.Sprintf("none of %s of the servers' logs is an event: lines: '%s' matches none", plural.Count(others, "line"), c.lines)}
+		done.Err = &Unknown{fmt.Sprintf("none of %s in the servers' logs is an event: `lines: '%s'` matches none", plural.Count(others, "line"), c.lines)}
 	}
 	done.Reached, done.Near = slices.Clone(f.Reached()), f.Near()
 	return done, nil
@@ -439,5 +439,5 @@ func asValue(v any) (value.Value, error) {
 		}
 		return value.FunctionOf(names, values), nil
 	}
-	return nil, fmt.Errorf("%v is no value of a specification: true and false, whole numbers, texts, names, lists and mappings are", v)
+	return nil, fmt.Errorf("%v cannot be a value of a specification; use true or false, whole numbers, texts, names, lists or mappings", v)
 }

@@ -155,7 +155,7 @@ func TestScratch(t *testing.T) {
 	}{
 		{[]string{"balance"}, "", true},
 		{nil, "", false},
-		{[]string{"fee"}, "the variable fee has several initial values, 0 and 1 among them, and a scratch variable must have one", false},
+		{[]string{"fee"}, "the variable fee has several initial values, such as 0 and 1, but a scratch variable must have one", false},
 		{[]string{"tax"}, "the specification has no variable tax", false},
 	} {
 		m := follow(t, Options{}).model

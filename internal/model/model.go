@@ -96,7 +96,7 @@ func New(spec *tla.Spec, o Options) (*Model, error) {
 	}
 	if o.Forget != "" && !slices.Contains(m.Actions(), o.Forget) {
 		if _, err := eval.ActionOf(spec, o.Forget); err != nil {
-			return nil, fmt.Errorf("the action to forget: %w; the actions are %s", err, strings.Join(m.Actions(), ", "))
+			return nil, fmt.Errorf("the action to forget: %w; use one of %s", err, strings.Join(m.Actions(), ", "))
 		}
 	}
 	return m, nil
@@ -144,7 +144,7 @@ func valueOf(v any) value.Value {
 		}
 		return value.NewTuple(items)
 	}
-	panic(fmt.Sprintf("%T is no value of a specification: bool, int, string, []any and value.Value are", v))
+	panic(fmt.Sprintf("%T cannot be a value of a specification; use bool, int, string, []any or value.Value", v))
 }
 
 // Divergence is the first step of a run that the specification does not allow.
@@ -160,7 +160,7 @@ type Divergence struct {
 }
 
 func (d *Divergence) Error() string {
-	text := fmt.Sprintf("step %d, %s, is not one of the model", d.Step, d.Action)
+	text := fmt.Sprintf("step %d, %s, is not allowed by the model", d.Step, d.Action)
 	switch {
 	case d.Guard != nil:
 		text += fmt.Sprintf(": %s is false (%s, line %d, column %d)", d.Guard.Text, d.Guard.Module, d.Guard.Span.First.Line, d.Guard.Span.First.Column)
@@ -250,7 +250,7 @@ func (m *Model) Follow() (*Follower, error) {
 	}
 	f := &Follower{model: m, ev: eval.NewEvaluator(m.spec), actions: map[string]*action{}, shows: map[string]*show{}}
 	if n := len(m.spec.Variables); n > cells.Most {
-		return nil, fmt.Errorf("the specification has %s; a run can be followed in %d", plural.Count(n, "variable"), cells.Most)
+		return nil, fmt.Errorf("the specification has %s; a run can be followed in at most %d", plural.Count(n, "variable"), cells.Most)
 	}
 	if m.view != nil {
 		f.viewed = &show{m.view, coverage.ID(coverage.ModelState, "the view "+m.view.Name)}
@@ -278,7 +278,7 @@ func (m *Model) Follow() (*Follower, error) {
 		}
 		for _, s := range initial {
 			if !value.Equal(s[i], initial[0][i]) {
-				return nil, fmt.Errorf("the variable %s has several initial values, %s and %s among them, and a scratch variable must have one",
+				return nil, fmt.Errorf("the variable %s has several initial values, such as %s and %s, but a scratch variable must have one",
 					name, initial[0][i], s[i])
 			}
 		}
@@ -594,7 +594,7 @@ func (f *Follower) doubt(p *point, a *action, o *outcome) {
 }
 
 func (f *Follower) tooMany() error {
-	return &Unknown{fmt.Sprintf("the specification may be in more than %s: report more of what the system shows, by Saw",
+	return &Unknown{fmt.Sprintf("the specification may be in more than %s: report more of what the system shows, with Saw",
 		plural.Count(f.model.o.MostStates, "state"))}
 }
 
@@ -669,7 +669,7 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 			last = applied(last, f.lastArgs)
 		}
 		f.failed = &Divergence{Step: f.steps, Action: last, Operator: operator,
-			Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(p)}
+			Saw: fmt.Sprintf("%s is %s after it, but the system shows %s", f.named(operator), other, seen), State: f.text(p)}
 		f.drop(f.states)
 		f.states = f.states[:0]
 	}
@@ -717,11 +717,11 @@ func (f *Follower) End() error {
 	case f.failed != nil:
 		return f.failed
 	case f.passed > 0:
-		return &Unknown{fmt.Sprintf("the specification refused %s of the run, which were passed over", plural.Count(f.passed, "step"))}
+		return &Unknown{fmt.Sprintf("the specification refused %s of the run, which were skipped", plural.Count(f.passed, "step"))}
 	case f.tally.Mapped == 0:
 		return &Unknown{"no event of the run was mapped to a step of the model"}
 	case f.tally.LeftOut() > f.model.o.MostLeftOut:
-		return &Unknown{fmt.Sprintf("%.1f %% of the events were left out, and %.1f %% may be (MostLeftOut of model.Options, left_out of a check): %s",
+		return &Unknown{fmt.Sprintf("%.1f %% of the events were left out, but only %.1f %% may be (MostLeftOut of model.Options, left_out of a check): %s",
 			100*f.tally.LeftOut(), 100*f.model.o.MostLeftOut, &f.tally)}
 	}
 	return nil

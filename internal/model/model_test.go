@@ -84,7 +84,7 @@ func TestStepsAndWhatIsSeenNarrowTheStates(t *testing.T) {
 	}
 	f.Step("Move", "a", "b", 2)
 	f.Saw(1, "Of", "a")
-	if err := f.Err(); !errors.As(err, &d) || !strings.Contains(err.Error(), `Of("a") is 3 after it, and the system shows 1`) {
+	if err := f.Err(); !errors.As(err, &d) || !strings.Contains(err.Error(), `Of("a") is 3 after it, but the system shows 1`) {
 		t.Fatalf("%v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestWhatIsLeftOutMakesItUnknown(t *testing.T) {
 		"ignored": {func(f *Follower) {
 			f.Step("Move", "a", "b", 1)
 			f.Ignore("a heartbeat")
-		}, "50.0 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 1 mapped, 1 ignored (a heartbeat)"},
+		}, "50.0 % of the events were left out, but only 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 1 mapped, 1 ignored (a heartbeat)"},
 		"not modelled": {func(f *Follower) {
 			f.Step("Move", "a", "b", 1)
 			f.Unmodelled("compaction")
@@ -215,7 +215,7 @@ func TestForget(t *testing.T) {
 func TestForgetWhatIsNot(t *testing.T) {
 	spec := follow(t, Options{}).model.spec
 	if _, err := New(spec, Options{Forget: "Nope"}); err == nil || !strings.Contains(err.Error(), "Nope") ||
-		!strings.Contains(err.Error(), "the actions are Move") {
+		!strings.Contains(err.Error(), "use one of Move") {
 		t.Errorf("%v", err)
 	}
 }

@@ -103,7 +103,7 @@ func (f *Follower) Near() []coverage.Nearness {
 			says = "it was true"
 		}
 		if d.Err != nil && d.Value > 0 {
-			says += "; in some states it could not be measured: " + plain(d.Err)
+			says += "; it could not be measured in some states: " + plain(d.Err)
 		}
 		if f.near.goals.Invariant(i) {
 			name += " false"

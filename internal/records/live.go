@@ -42,7 +42,7 @@ func (f *LiveFailure) Identity() failure.Failure {
 // ParseLiveFailure reads the file of a failure. It is an error if the failure is another one than of a live process.
 func ParseLiveFailure(file []byte) (*LiveFailure, error) {
 	if !bytes.HasPrefix(file, []byte(`{"live_node":`)) { // those of other failures may be large
-		return nil, errors.New("it is not the file of a failure in a live process")
+		return nil, errors.New("this is not the file of a failure in a live process")
 	}
 	var f LiveFailure
 	if err := json.Unmarshal(file, &f); err != nil {

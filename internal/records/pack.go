@@ -122,7 +122,7 @@ type unpacker struct {
 	err  error
 }
 
-var errPack = errors.New("a pack of spans is cut short, or none")
+var errPack = errors.New("a pack of spans is truncated or invalid")
 
 func (u *unpacker) bytes(n uint64) []byte {
 	if n > uint64(len(u.left)) {

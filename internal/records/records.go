@@ -258,15 +258,15 @@ var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]{0,199}$`)
 func (r *Request) Check() error {
 	switch {
 	case !slices.Contains(RequestKinds, r.Kind):
-		return fmt.Errorf("workers know no request %q", r.Kind)
+		return fmt.Errorf("workers do not know the request %q", r.Kind)
 	case r.Kind != BisectRequest && r.Good+r.Bad != "":
-		return fmt.Errorf("a request to %s has no revisions", r.Kind)
+		return fmt.Errorf("a request to %s does not take revisions", r.Kind)
 	case r.Kind == BisectRequest && r.Good == "":
 		return errors.New("give a revision without the failure, such as a commit or a tag")
 	}
 	for _, rev := range []string{r.Good, r.Bad} {
 		if rev != "" && !revision.MatchString(rev) {
-			return fmt.Errorf("%q is no revision", rev)
+			return fmt.Errorf("%q is not a revision", rev)
 		}
 	}
 	return nil
@@ -311,7 +311,7 @@ func (b *Bisected) String() string {
 	if len(b.Commits) == 1 {
 		return fmt.Sprintf("%s by %.12s %s", b.What, b.Commits[0].ID, b.Commits[0].Subject)
 	}
-	return fmt.Sprintf("%s by one of %d commits, as those between them say nothing", b.What, len(b.Commits))
+	return fmt.Sprintf("%s by one of %d commits; the ones between them gave no answer", b.What, len(b.Commits))
 }
 
 // Done is the answer to a request.

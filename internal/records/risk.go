@@ -79,9 +79,9 @@ func (t *TestView) Risks(code ID) []Risk {
 		r.Bound = bound(r.News, r.After)
 		switch {
 		case varying > 0:
-			r.Not = fmt.Sprintf("%d of %d runs of the holdout cannot be made again, so what they show is not a matter of their tapes alone", varying, runs)
+			r.Not = fmt.Sprintf("%d of %d holdout runs cannot be replayed, so their results do not depend on their tapes alone", varying, runs)
 		case r.Bound == 1:
-			r.Not = fmt.Sprintf("%d of the holdout's runs followed the last one that showed something new, and at least %d are needed",
+			r.Not = fmt.Sprintf("only %d holdout runs followed the last one that showed something new; at least %d are needed",
 				r.After, RunsFor(1, r.News))
 		}
 		risks = append(risks, *r)

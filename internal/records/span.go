@@ -79,7 +79,7 @@ func (s *Span) parse(text string) error {
 		word, text, more = strings.Cut(text, " ")
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
-			return fmt.Errorf("%q is no word of a span", word)
+			return fmt.Errorf("%q is not valid in a span", word)
 		}
 		var count *uint64
 		var err error

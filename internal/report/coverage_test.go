@@ -69,7 +69,7 @@ func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *cod
 	}
 	state = &code.State{}
 	state.Merge(h)
-	state.Merge(blocks.Hits{Digest: strings.Repeat("0", 64), Path: "/bin/script", Off: "it is no ELF program for x86-64"})
+	state.Merge(blocks.Hits{Digest: strings.Repeat("0", 64), Path: "/bin/script", Off: "it is not an ELF program for x86-64"})
 	of = report.CoverageOf{Name: "world", Bloodhound: "test", Seed: 7, Runs: 3}
 	for i, total := range explore.CodeTotals(state) {
 		of.Binaries = append(of.Binaries, report.NewBinary(state.Files[i], total, nil))
@@ -122,7 +122,7 @@ func TestCoverageReports(t *testing.T) {
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
 	for _, want := range []string{"/bin/program", `<tr class="none"><td class="mono wide">never</td><td class="mono wide">a b.<wbr>c:2</td>`,
 		`<s class="missed">		never(argc);</s>`,
-		`<s class="ran">	if (argc &gt; 5)</s>`, "off: it is no ELF program for x86-64"} {
+		`<s class="ran">	if (argc &gt; 5)</s>`, "off: it is not an ELF program for x86-64"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -141,7 +141,7 @@ func TestCoverageReports(t *testing.T) {
 		t.Errorf("records do not end:\n%s", lcov)
 	}
 	text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) })
-	if !strings.Contains(text, "/bin/script: off: it is no ELF program") || !strings.Contains(text, " never  ") {
+	if !strings.Contains(text, "/bin/script: off: it is not an ELF program") || !strings.Contains(text, " never  ") {
 		t.Error(text)
 	}
 	var doc struct {
@@ -164,7 +164,7 @@ func TestCoverageReports(t *testing.T) {
 	if err := os.WriteFile(state.Files[0].Host, []byte("another"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if b := report.NewBinary(state.Files[0], explore.CodeTotals(state)[0], nil); b.Names != nil || !strings.Contains(b.Unnamed, "is another one by now") {
+	if b := report.NewBinary(state.Files[0], explore.CodeTotals(state)[0], nil); b.Names != nil || !strings.Contains(b.Unnamed, "has changed") {
 		t.Errorf("%+v", b)
 	}
 }
@@ -247,7 +247,7 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 	text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) })
 	for _, want := range []string{sentence,
 		"/bin/program, edges of kv.sym.tsv: 1 of 2 edges (50.0 %)\n     1/2       50.0 %  " + source + "\n       1/2      get  " +
-			source + ":3\n", "no names: its edges are told from no file"} {
+			source + ":3\n", "no names: no known file describes its edges"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

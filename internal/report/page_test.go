@@ -214,7 +214,7 @@ func TestConflictingOperationsAreThoseOfTheEvidence(t *testing.T) {
 		{Number: 7, TimeNs: 7, Client: "c", Type: history.Invoke, Op: "get", Key: "k"},
 		{Number: 8, TimeNs: 8, Client: "c", Type: history.Ok, Output: "x", Found: true}}}}
 	f := newFocus(o, check.Verdict{TimeNs: 8, Event: 8, Evidence: []string{
-		`  0.000001 s (event 1) client a: put "(event 5) \"(event 5)"; returned at 0.000002 s (event 2)`, `no place in it for: get (event 8)`}})
+		`  0.000001 s (event 1) client a: put "(event 5) \"(event 5)"; returned at 0.000002 s (event 2)`, `it has no place for: get (event 8)`}})
 	if !f.conflict[1] || f.conflict[5] || !f.conflict[7] || f.key != "k" {
 		t.Errorf("in conflict: %v of key %q", f.conflict, f.key)
 	}

@@ -319,7 +319,7 @@ func (d *Dir) scan(name string, from int64, each func(Entry) error) (at int64, d
 			if version, later := laterSegment(b); later {
 				return 0, nil, fmt.Errorf("store: %w", errLater(filepath.Join(d.path, logFolder, name), version, segmentVersion))
 			}
-			return 0, errors.New("it is no segment"), nil
+			return 0, errors.New("it is not a segment"), nil
 		}
 		b, from = b[len(segmentMagic):], int64(len(segmentMagic))
 	}
@@ -333,7 +333,7 @@ func (d *Dir) note(name string, at int64, damage error) {
 	defer d.found.Unlock()
 	delete(d.damages, name)
 	if damage != nil {
-		d.damages[name] = fmt.Sprintf("behind byte %d: %v; the entries before it are read", at, damage)
+		d.damages[name] = fmt.Sprintf("after byte %d: %v; the entries before it can be read", at, damage)
 	}
 }
 
@@ -515,7 +515,7 @@ func (d *Dir) PutBlob(_ context.Context, b []byte) (Digest, error) {
 // Blob implements Store.
 func (d *Dir) Blob(_ context.Context, digest Digest) ([]byte, error) {
 	if !digest.Valid() {
-		return nil, fmt.Errorf("%w: %q is no digest", ErrNoBlob, digest)
+		return nil, fmt.Errorf("%w: %q is not a digest", ErrNoBlob, digest)
 	}
 	packed, err := os.ReadFile(d.blobFile(digest))
 	if errors.Is(err, fs.ErrNotExist) {

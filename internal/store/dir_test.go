@@ -185,7 +185,7 @@ func TestDamages(t *testing.T) {
 			t.Errorf("%s: %q", s, got)
 		}
 		list := store.Damages(s)
-		if len(list) != 1 || !strings.Contains(list[0].What, "log/") || !strings.Contains(list[0].Damage, "behind byte 31") {
+		if len(list) != 1 || !strings.Contains(list[0].What, "log/") || !strings.Contains(list[0].Damage, "after byte 31") {
 			t.Errorf("%s: %q", s, list)
 		}
 	}

@@ -88,7 +88,7 @@ func (l *Layered) copies(ctx context.Context) bool {
 	return !errors.Is(err, ErrHeld)
 }
 
-func (l *Layered) String() string { return l.shared.String() + " behind " + l.local.String() }
+func (l *Layered) String() string { return l.shared.String() + " through " + l.local.String() }
 
 // Trouble says why the local database does not take what was added, and why the shared one is away; nil where it is not
 // so.
@@ -468,7 +468,7 @@ func (l *Layered) Release(ctx context.Context, name, holder string) error {
 }
 
 // ErrLocal is the answer of Flush where the shared database has all, and the local one does not take what it lacks.
-var ErrLocal = errors.New("the local store lacks records that it could not take")
+var ErrLocal = errors.New("the local store could not store some records")
 
 // Flush copies all that was added to the shared database, and brings what the local one lacks to that.
 func (l *Layered) Flush(ctx context.Context) error {

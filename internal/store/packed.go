@@ -35,7 +35,7 @@ func (p *Packer) Unpack(d Digest, packed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, d, err)
 	}
 	if DigestOf(b) != d {
-		return nil, fmt.Errorf("%w: the bytes of %s have another digest", ErrDamaged, d)
+		return nil, fmt.Errorf("%w: the bytes of %s have a different digest", ErrDamaged, d)
 	}
 	return b, nil
 }

@@ -45,18 +45,18 @@ func Frames(b []byte, each func(Entry) error) (whole int, damage, err error) {
 	for len(b)-whole >= FrameHeadBytes {
 		size := int(binary.LittleEndian.Uint32(b[whole:]))
 		if size == 0 || size > MaxFrameBytes {
-			return whole, fmt.Errorf("a frame of %d bytes", size), nil
+			return whole, fmt.Errorf("a frame has the invalid size of %d bytes", size), nil
 		}
 		if len(b)-whole-FrameHeadBytes < size {
 			break
 		}
 		body := b[whole+FrameHeadBytes : whole+FrameHeadBytes+size : whole+FrameHeadBytes+size]
 		if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[whole+4:]) {
-			return whole, fmt.Errorf("a frame of %d bytes has another checksum than is written", size), nil
+			return whole, fmt.Errorf("a frame of %d bytes has the wrong checksum", size), nil
 		}
 		n, used := binary.Uvarint(body)
 		if used <= 0 || n > MaxKeyBytes || int(n) > len(body)-used {
-			return whole, fmt.Errorf("a frame whose key has no length"), nil
+			return whole, fmt.Errorf("a frame has a key without a valid length"), nil
 		}
 		if text := body[used : used+int(n)]; !bytes.Equal(text, []byte(key)) {
 			key = string(text)

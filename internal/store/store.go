@@ -30,7 +30,7 @@ var (
 	// ErrReadOnly is the answer of a store that takes nothing.
 	ErrReadOnly = errors.New("the store is read-only")
 	// ErrHeld is the answer for a lease that another holds.
-	ErrHeld = errors.New("the lease is held by another")
+	ErrHeld = errors.New("the lease is held by another process")
 	// ErrNoBlob is the answer for a digest whose blob is not there.
 	ErrNoBlob = errors.New("the store has no such blob")
 	// ErrRefused is the answer of a server that does not take the user, the password or the token.
@@ -167,11 +167,11 @@ func (l Lease) released(holder string) Lease {
 func (e *Entry) Check() error {
 	switch {
 	case e.Key == "" || len(e.Key) > MaxKeyBytes:
-		return fmt.Errorf("store: a key has 1 to %d bytes, and this one %d", MaxKeyBytes, len(e.Key))
+		return fmt.Errorf("store: a key has 1 to %d bytes, but this one has %d", MaxKeyBytes, len(e.Key))
 	case !utf8.ValidString(e.Key) || strings.ContainsFunc(e.Key, unicode.IsControl):
 		return fmt.Errorf("store: the key %q has characters that are not allowed in keys", e.Key)
 	case len(e.Value) > MaxValueBytes:
-		return fmt.Errorf("store: a value of %s has %d bytes; at most %d are possible, larger ones are blobs", e.Key, len(e.Value), MaxValueBytes)
+		return fmt.Errorf("store: a value of %s has %d bytes; the limit is %d, and larger values must be blobs", e.Key, len(e.Value), MaxValueBytes)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func CheckEntries(entries []Entry) error {
 // CheckBlob reports what makes bytes a blob that no store takes.
 func CheckBlob(b []byte) error {
 	if len(b) > MaxBlobBytes {
-		return fmt.Errorf("store: a blob of %d bytes; at most %d are possible", len(b), MaxBlobBytes)
+		return fmt.Errorf("store: a blob has %d bytes; the limit is %d", len(b), MaxBlobBytes)
 	}
 	return nil
 }

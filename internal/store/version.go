@@ -23,12 +23,12 @@ const (
 const maxVersionBytes = 64
 
 // ErrVersion is the answer for a database whose version this program does not know.
-var ErrVersion = errors.New("the store is of another version")
+var ErrVersion = errors.New("the store has a different version")
 
 // errLater explains a part of a database that a later program wrote.
 func errLater(what string, is, knows int) error {
-	return fmt.Errorf("%w: %s is of version %d, and this bloodhound knows versions up to %d; "+
-		"a later bloodhound wrote it: use that one, or a later one, for all that share the store", ErrVersion, what, is, knows)
+	return fmt.Errorf("%w: %s has version %d, but this bloodhound knows versions up to %d; "+
+		"a later bloodhound wrote it: everyone who shares the store must use that version or a later one", ErrVersion, what, is, knows)
 }
 
 // An upgrade changes a folder from the version of its index in the list to the next one. It may be interrupted at any moment,
@@ -54,7 +54,7 @@ type upgradable interface {
 }
 
 // ErrNoUpgrade is the answer of Upgrade for a kind of store that has no older form.
-var ErrNoUpgrade = errors.New("this kind of store has no older form")
+var ErrNoUpgrade = errors.New("this kind of store has no older format")
 
 // Upgrade brings a database to the version that this program writes. Doing so again changes nothing; after an interruption the
 // database is readable, and Upgrade goes on.
@@ -84,7 +84,7 @@ func readVersion(path string) (int, error) {
 	digits, ok := strings.CutPrefix(string(b[:n]), versionWords)
 	version, err := strconv.Atoi(strings.TrimSuffix(digits, "\n"))
 	if !ok || err != nil || version < 1 {
-		return 0, fmt.Errorf("store: %s has no version: its line is %q and a number", name, versionWords)
+		return 0, fmt.Errorf("store: %s has no version: its line must be %q and a number", name, versionWords)
 	}
 	if version > len(upgrades) {
 		return version, fmt.Errorf("store: %w", errLater(path, version, len(upgrades)))

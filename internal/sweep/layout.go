@@ -284,7 +284,7 @@ func NumberOf(spec *world.Spec, s *Strike, decisions []tape.Decision, times []in
 	} else if at, ok := drawAt(list, s.TimeNs); ok {
 		return at + 1, nil
 	}
-	return 0, fmt.Errorf("no rule finds the moment again: %s, event %d", s.ClassName(), s.Event)
+	return 0, fmt.Errorf("no rule matches the moment on replay: %s, event %d", s.ClassName(), s.Event)
 }
 
 // Parts is the tape by which the rules of a Spec strike as they should: it chooses after which part of a wait, and what disks have kept.

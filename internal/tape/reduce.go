@@ -60,14 +60,14 @@ func CheckPattern(pattern string) error {
 		return errors.New("it has a space")
 	}
 	if i := strings.IndexAny(pattern, `[]{}?\!`); i >= 0 {
-		return fmt.Errorf("%q stands for nothing", pattern[i:i+1])
+		return fmt.Errorf("%q is not allowed", pattern[i:i+1])
 	}
 	for _, part := range strings.Split(pattern, "/") {
 		switch {
 		case part == "":
 			return errors.New("it has an empty part")
 		case part != "*" && part != "**" && strings.Contains(part, "*"):
-			return fmt.Errorf("%q is no whole part between slashes, and * stands for one", part)
+			return fmt.Errorf("%q contains *, which must be a whole part between slashes", part)
 		}
 	}
 	return nil

@@ -86,9 +86,9 @@ func Parse(text string) (Tape, error) {
 		switch state {
 		case 0:
 			if strings.Join(words, " ") != textVersion {
-				err := fmt.Errorf("line %d: a tape starts with the line %q, not with %q", i+1, textVersion, shorten(line))
+				err := fmt.Errorf("line %d: a tape starts with the line %q, not %q", i+1, textVersion, shorten(line))
 				if laterText(words) {
-					err = fmt.Errorf("%w; a later bloodhound wrote it: use that one, or a later one", err)
+					err = fmt.Errorf("%w; a later bloodhound wrote it: use that version or a later one", err)
 				}
 				return Tape{}, err
 			}
@@ -112,7 +112,7 @@ func Parse(text string) (Tape, error) {
 		state = min(state+1, 2)
 	}
 	if state < 2 {
-		return Tape{}, fmt.Errorf("a tape has at least two lines, %q and \"seed N\"", textVersion)
+		return Tape{}, fmt.Errorf("a tape needs at least two lines, %q and \"seed N\"", textVersion)
 	}
 	return t, nil
 }
@@ -174,7 +174,7 @@ func parseEdit(w []string) (Edit, error) {
 		switch {
 		case len(rest) == 2 && rest[0] == "after" && strings.HasSuffix(rest[1], "ns"):
 			if e.AfterNs, err = strconv.ParseInt(strings.TrimSuffix(rest[1], "ns"), 10, 64); err != nil || e.AfterNs <= 0 {
-				return Edit{}, fmt.Errorf("%q is no virtual time: give a number of ns above 0, such as 1500000000ns", shorten(rest[1]))
+				return Edit{}, fmt.Errorf("%q is not a virtual time: write a number of ns above 0, such as 1500000000ns", shorten(rest[1]))
 			}
 		case len(rest) > 0:
 			return bad(form)
@@ -184,7 +184,7 @@ func parseEdit(w []string) (Edit, error) {
 		}
 		e.Seed, err = number(w[4])
 	default:
-		return Edit{}, fmt.Errorf("%q is no edit; edits are set, default and reseed", shorten(w[0]))
+		return Edit{}, fmt.Errorf("%q is not an edit; edits are set, default and reseed", shorten(w[0]))
 	}
 	if err != nil {
 		return Edit{}, err

@@ -51,7 +51,7 @@ func TestParseErrors(t *testing.T) {
 		{"tape 1\nseed 1\ndefault ** 5", "line 3: expected"},
 		{"tape 1\nseed 1\ndefault ** 5..5", "line 3: the range 5..5 is empty"},
 		{"tape 1\nseed 1\nreseed ** 5..6 seed 1", "line 3: expected"},
-		{"tape 1\nseed 1\nswap a b", `line 3: "swap" is no edit`},
+		{"tape 1\nseed 1\nswap a b", `line 3: "swap" is not an edit`},
 		{"tape 1\nseed 1\nset \"a 1 = 2", "line 3: a quoted name does not end"},
 	} {
 		if _, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -139,7 +139,7 @@ func (e *evaluation) scraped(atMs int64, s *world.Scraped) error {
 	if s.Error != "" {
 		up = 0
 	} else if err := parse(s.Text, of, func(l labels.Labels, v float64) { now[e.memory.add(l, atMs, v)] = true }); err != nil {
-		return fmt.Errorf("%s serves what is not the text format of Prometheus: %w", s.Instance, err)
+		return fmt.Errorf("%s does not serve Prometheus's text format: %w", s.Instance, err)
 	}
 	vanish(e.targets[key], now, atMs)
 	e.targets[key] = now
@@ -218,14 +218,14 @@ func (e *evaluation) query(expr string, atMs int64) (promql.Vector, error) {
 	case promql.Vector:
 		for i := range v {
 			if v[i].H != nil {
-				return nil, fmt.Errorf("it gives a native histogram, and scrapes have none")
+				return nil, fmt.Errorf("it returns a native histogram, which scrapes do not contain")
 			}
 		}
 		return slices.Clone(v), nil // Close takes its memory back
 	case promql.Scalar:
 		return promql.Vector{{F: v.V, T: v.T}}, nil
 	}
-	return nil, fmt.Errorf("it gives a %s and no vector", result.Value.Type())
+	return nil, fmt.Errorf("it returns a %s, not a vector", result.Value.Type())
 }
 
 // missing returns why an expression could have had no result so far, or nothing: a selector in it never gave a value. Either side
@@ -307,7 +307,7 @@ func (e *evaluation) silent(s *parser.VectorSelector, wide, text string, atMs in
 	if e.gave[wide] {
 		return "", nil
 	}
-	return cmp.Or(e.never(s.LabelMatchers), fmt.Sprintf("%s never had a value: there were too few samples in its window, or none at its offset", text)), nil
+	return cmp.Or(e.never(s.LabelMatchers), fmt.Sprintf("%s never had a value: its window had too few samples, or its offset had none", text)), nil
 }
 
 // nobody returns that a selector of ALERTS asks for an alert that no rule has, or nothing.
@@ -323,7 +323,7 @@ func (e *evaluation) nobody(s *parser.VectorSelector) string {
 	}) {
 		return ""
 	}
-	return fmt.Sprintf("no rule has an alert that %s selects", s)
+	return fmt.Sprintf("no rule defines an alert that %s selects", s)
 }
 
 // targeted reports whether a matcher is about the metric's name or a label of targets, which must match.

@@ -108,7 +108,7 @@ func read(f world.RuleFile) ([]Rule, []error) {
 		var list []error
 		for _, err := range errs {
 			for text := range strings.Lines(err.Error()) { // YAML joins mistakes
-				e := &FileError{File: f.Name, Text: strings.TrimSpace(text), Remedy: "correct the file: it has `groups:` of `rules:`, as for Prometheus"}
+				e := &FileError{File: f.Name, Text: strings.TrimSpace(text), Remedy: "correct the file: it needs `groups:` with `rules:`, as in Prometheus"}
 				if m := placed.FindStringSubmatch(text); m != nil {
 					e.Line, _ = strconv.Atoi(m[1])
 					e.Text = strings.TrimSpace(text[len(m[0]):])

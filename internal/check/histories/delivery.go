@@ -420,7 +420,7 @@ func (t *topic) invented(m *message) *refutation {
 		claim = refusedReceived.Cause(m.refused.Op).Claim("%s, although its %s had failed", what, m.refused.Op)
 		evidence = append(evidence, lineOf(m.refused, m.refused.Op+" "+verdict.Shorten(m.value)+" failed"))
 	case m.sent == nil:
-		claim = neverPublished.Cause().Claim("%s, which nobody published", what)
+		claim = neverPublished.Cause().Claim("%s, which was never published", what)
 	case first.Return < m.sent.Call:
 		claim = earlyReceived.Cause().Claim("%s before it was published", what)
 		evidence = append(evidence, lineOf(m.sent, m.sent.Op+" "+verdict.Shorten(m.value)))
@@ -549,11 +549,11 @@ func receiptLine(o *history.Operation, m *message) string {
 func validDelivery(p *world.Property) error {
 	levels := []string{"", AtLeastOnce, AtMostOnce, ExactlyOnce}
 	if !slices.Contains(levels, p.Check.Level) {
-		return fmt.Errorf("no level %q; there are %s", p.Check.Level, strings.Join(levels[1:], ", "))
+		return fmt.Errorf("unknown level %q; use one of %s", p.Check.Level, strings.Join(levels[1:], ", "))
 	}
 	orders := []string{"", NoOrder, PublisherOrder, TotalOrder}
 	if !slices.Contains(orders, p.Check.Order) {
-		return fmt.Errorf("no order %q; there are %s", p.Check.Order, strings.Join(orders[1:], ", "))
+		return fmt.Errorf("unknown order %q; use one of %s", p.Check.Order, strings.Join(orders[1:], ", "))
 	}
 	return nil
 }

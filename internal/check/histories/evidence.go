@@ -226,7 +226,7 @@ func complaint(p placed, ops []placed, source *history.Operation) failure.Claim 
 	case !p.reply.found:
 		return missingKey.Cause(p.op.Op, p.op.Client).Claim("%s found nothing, although the key was there", who)
 	case source != nil:
-		return failedValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which only an operation had written that failed",
+		return failedValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which only a failed operation had written",
 			who, verdict.Shorten(p.reply.value))
 	case !wrote(ops, p.reply.value):
 		return unknownValue.Cause(p.op.Op, p.op.Client).Claim("%s returned %s, which was never written", who, verdict.Shorten(p.reply.value))
@@ -326,7 +326,7 @@ func longestOrder(ops []placed, b *linear.Budget) []string {
 	if !ok {
 		return nil
 	}
-	text := "the longest order that explains itself:"
+	text := "the longest consistent order:"
 	s := state{}
 	for i, id := range best {
 		if i > 0 {
@@ -346,7 +346,7 @@ func longestOrder(ops []placed, b *linear.Budget) []string {
 	lines := []string{text + after}
 	for id, p := range ops {
 		if !slices.Contains(best, id) && p.op.Return != history.Pending {
-			lines = append(lines, fmt.Sprintf("no place in it for: %s%s (%s)", asked(p), outcome(p), p.op.Client))
+			lines = append(lines, fmt.Sprintf("it has no place for: %s%s (%s)", asked(p), outcome(p), p.op.Client))
 		}
 	}
 	return lines

@@ -67,10 +67,10 @@ const (
 // The result is true or false, or a list of operations that should not be there.
 func compileExpression(text string) (*vm.Program, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, errors.New(`no expression; one is: none(ops, .op == "get" and .type == "fail")`)
+		return nil, errors.New(`the expression is empty; write one such as none(ops, .op == "get" and .type == "fail")`)
 	}
 	if len(text) > maxExpressionBytes {
-		return nil, fmt.Errorf("an expression of %d bytes; the limit is %d", len(text), maxExpressionBytes)
+		return nil, fmt.Errorf("the expression has %d bytes; the limit is %d", len(text), maxExpressionBytes)
 	}
 	program, err := expr.Compile(text, expr.Env(exprEnv{}), expr.MaxNodes(maxExpressionNodes))
 	var at *file.Error
@@ -84,7 +84,7 @@ func compileExpression(text string) (*vm.Program, error) {
 		switch t.Kind() {
 		case reflect.Bool, reflect.Slice, reflect.Array, reflect.Interface:
 		default:
-			return nil, fmt.Errorf("the expression gives a %s; it must give true or false, or a list of operations", t)
+			return nil, fmt.Errorf("the expression is a %s; it must be true or false, or a list of operations", t)
 		}
 	}
 	return program, nil
@@ -185,7 +185,7 @@ func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
 		}
 		return offenders(v, e.p, list)
 	}
-	v.Reason = fmt.Sprintf("the expression gave a %T; it must give true or false, or a list of operations", got)
+	v.Reason = fmt.Sprintf("the expression was a %T; it must be true or false, or a list of operations", got)
 	return v
 }
 
@@ -330,8 +330,8 @@ func (e *evaluation) atEveryEvent(v verdict.Verdict, ops []history.Operation, al
 			looked = seen[m.op : m.op+1]
 		}
 		if visits += len(looked); visits > maxInvariantVisits || k%1024 == 1023 && time.Now().After(e.until) {
-			v.Status, v.Reason = verdict.Unknown, fmt.Sprintf("budget: the condition was evaluated at %d of %d events; one of the form "+
-				"all(ops, ...), none(ops, ...) or filter(ops, ...) that looks at each operation alone takes less", k, len(moments))
+			v.Status, v.Reason = verdict.Unknown, fmt.Sprintf("budget: the condition was evaluated at only %d of %d events; a condition of the form "+
+				"all(ops, ...), none(ops, ...) or filter(ops, ...) that looks at each operation alone is faster", k, len(moments))
 			return v
 		}
 		now := e.judge(v, looked)

@@ -65,7 +65,7 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	case Sequential:
 		w = sequential(ops)
 	default:
-		return verdict.Undecided(p, "no workload %q; there are %s", p.Check.Model, strings.Join(WorkloadModels, ", "))
+		return verdict.Undecided(p, "unknown workload %q; use one of %s", p.Check.Model, strings.Join(WorkloadModels, ", "))
 	}
 	v := verdict.New(p)
 	switch {
@@ -115,7 +115,7 @@ func (b *balance) UnmarshalJSON(p []byte) error {
 	text := strings.TrimSuffix(strings.Trim(string(p), `"`), "M")
 	*b = balance(text)
 	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
-		return fmt.Errorf("%s is no number", p)
+		return fmt.Errorf("%s is not a number", p)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		}
 		var balances map[string]*balance
 		if err := json.Unmarshal([]byte(o.Output), &balances); err != nil || balances == nil {
-			unread = unreadable(o, "%s is no map of accounts to balances", verdict.Shorten(o.Output))
+			unread = unreadable(o, "%s is not a map of accounts to balances", verdict.Shorten(o.Output))
 			continue
 		}
 		if err := strictjson.Unique([]byte(o.Output)); err != nil {
@@ -147,11 +147,11 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 			}
 			n, ok := new(big.Int).SetString(string(*balances[name]), 10)
 			if !ok {
-				unread = unreadable(o, "the balance %s is no integer", *balances[name])
+				unread = unreadable(o, "the balance %s is not an integer", *balances[name])
 				continue
 			}
 			if n.Sign() < 0 && below == "" {
-				below = fmt.Sprintf("account %s is %s, below zero", name, n)
+				below = fmt.Sprintf("account %s has %s, below zero", name, n)
 			}
 			sum.Add(sum, n)
 		}
@@ -163,7 +163,7 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		case accounts == nil:
 			accounts = names
 		case !slices.Equal(accounts, names):
-			return violation([]*history.Operation{o}, bankAccounts.Cause().Claim("a read has accounts %s, and the first one had %s",
+			return violation([]*history.Operation{o}, bankAccounts.Cause().Claim("a read has accounts %s, but the first one had %s",
 				strings.Join(names, ", "), strings.Join(accounts, ", ")))
 		}
 		if total == nil {
@@ -204,7 +204,7 @@ func longFork(ops []history.Operation, size int) (w workload) {
 			continue
 		}
 		if size > 0 && len(got) != size {
-			return unreadable(o, "it reads %d keys, and --group-size is %d", len(got), size)
+			return unreadable(o, "it reads %d keys, but --group-size is %d", len(got), size)
 		}
 		keys := slices.Sorted(maps.Keys(got))
 		r := forkRead{op: o}
@@ -213,7 +213,7 @@ func longFork(ops []history.Operation, size int) (w workload) {
 			if v != "" {
 				r.n++
 				if was, known := value[key]; known && was != v {
-					return workload{open: fmt.Sprintf("key %q was read with two values, %s and %s; a long fork is looked for over keys that are written once",
+					return workload{open: fmt.Sprintf("key %q was read with two values, %s and %s; the long-fork check needs keys that are written only once",
 						key, was, v)}
 				}
 				value[key] = v
@@ -240,7 +240,7 @@ func longFork(ops []history.Operation, size int) (w workload) {
 	}
 	for key, v := range value {
 		if was, known := writer[key]; known && was != v {
-			return workload{open: fmt.Sprintf("key %q was read as %s, and %s was written", key, v, was)}
+			return workload{open: fmt.Sprintf("key %q was read as %s, but %s was written", key, v, was)}
 		}
 	}
 	return w
@@ -279,7 +279,7 @@ func forkAccesses(o *history.Operation, writer map[string]string) (got map[strin
 		case "w":
 			reads = false
 			if _, twice := writer[key]; twice {
-				return because(workload{open: fmt.Sprintf("key %q was written twice; a long fork is looked for over keys that are written once", key)})
+				return because(workload{open: fmt.Sprintf("key %q was written twice; the long-fork check needs keys that are written only once", key)})
 			}
 			writer[key] = v
 		case "r":
@@ -295,7 +295,7 @@ func forkAccesses(o *history.Operation, writer map[string]string) (got map[strin
 		return got, nil
 	}
 	if len(rows) > 1 {
-		return because(unreadable(o, "a transaction writes one key and reads nothing, or only reads"))
+		return because(unreadable(o, "a transaction must write one key and read nothing, or only read"))
 	}
 	return nil, nil
 }
@@ -329,7 +329,7 @@ func setFull(ops []history.Operation) (w workload) {
 	}
 	keyed := "" // what to do where elements are taken for pairs of a key and an element
 	if slices.ContainsFunc(reads, func(o *history.Operation) bool { return AsksForPair(o.Key, o.Input) }) {
-		keyed = "; each read asks for a pair of a key and nothing: with --keyed each add has a key and an element"
+		keyed = "; each read has a pair of a key and nothing: use --keyed if each add has a key and an element"
 	}
 	inside := make([]map[string]bool, len(reads))
 	for i, o := range reads {
@@ -372,7 +372,7 @@ func setFull(ops []history.Operation) (w workload) {
 		}
 		if missed != nil {
 			return violation([]*history.Operation{e.added, missed},
-				setLost.Cause().Claim("element %s was there and is lost: the last reads do not have it%s", verdict.Shorten(name.value), keyed))
+				setLost.Cause().Claim("element %s was present and is lost: the last reads do not have it%s", verdict.Shorten(name.value), keyed))
 		}
 		if e.seen > 0 {
 			w.judged++
@@ -465,13 +465,13 @@ func sequential(ops []history.Operation) (w workload) {
 		if o.Key == "" {
 			var row []json.RawMessage
 			if err := json.Unmarshal(text, &row); err != nil || len(row) != 2 {
-				return unreadable(o, "%s is no pair of a key and a list of its subkeys", verdict.Shorten(o.Output))
+				return unreadable(o, "%s is not a pair of a key and a list of its subkeys", verdict.Shorten(o.Output))
 			}
 			text = row[1]
 		}
 		var list []json.RawMessage
 		if err := json.Unmarshal(text, &list); err != nil {
-			return unreadable(o, "%s is no list of subkeys", verdict.Shorten(o.Output))
+			return unreadable(o, "%s is not a list of subkeys", verdict.Shorten(o.Output))
 		}
 		there := false
 		for _, v := range list {
@@ -480,7 +480,7 @@ func sequential(ops []history.Operation) (w workload) {
 				continue
 			}
 			if there {
-				return violation([]*history.Operation{o}, subkeyLost.Cause().Claim("a read has a subkey, and not one that was written before it"))
+				return violation([]*history.Operation{o}, subkeyLost.Cause().Claim("a read has a subkey, but not one that was written before it"))
 			}
 		}
 		if there && len(list) > 1 {

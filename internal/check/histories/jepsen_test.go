@@ -57,9 +57,9 @@ func TestWorkloads(t *testing.T) {
 		{Bank, reads("{0 10, 1 0}", "{0 11, 1 -1}"), WorkloadLimits{Negative: true}, verdict.Holds, ""},
 		{Bank, reads("{0 10, 1 0}", "{0 10}"), WorkloadLimits{}, verdict.Violated, "accounts"},
 		{Bank, reads("{0 10, 1 nil}"), WorkloadLimits{}, verdict.Violated, "no balance"},
-		{Bank, reads("{0 10}", "[10]"), WorkloadLimits{}, verdict.Unknown, "no map"},
-		{Bank, reads("{0 10}", "{0 1.5}"), WorkloadLimits{}, verdict.Unknown, "no integer"},
-		{Bank, reads("{0 10}", "nil"), WorkloadLimits{}, verdict.Unknown, "no map"},
+		{Bank, reads("{0 10}", "[10]"), WorkloadLimits{}, verdict.Unknown, "not a map"},
+		{Bank, reads("{0 10}", "{0 1.5}"), WorkloadLimits{}, verdict.Unknown, "not an integer"},
+		{Bank, reads("{0 10}", "nil"), WorkloadLimits{}, verdict.Unknown, "not a map"},
 		{Bank, did(":transfer", "{:from 0 :to 1 :amount 1}"), WorkloadLimits{}, verdict.Unknown, "no read"},
 		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 1]]"), WorkloadLimits{}, verdict.Holds, ""},
 		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 nil]]"), WorkloadLimits{}, verdict.Violated, "long fork"},
@@ -68,7 +68,7 @@ func TestWorkloads(t *testing.T) {
 		{LongFork, reads("[[:r 0 1]]", "[[:r 0 2]]"), WorkloadLimits{}, verdict.Unknown, "two values"},
 		{LongFork, did(":write", "[[:w 0 1]]") + did(":write", "[[:w 0 2]]"), WorkloadLimits{}, verdict.Unknown, "written twice"},
 		{LongFork, did(":write", "[[:w 0 1]]") + reads("[[:r 0 3]]", "[[:r 0 3]]"), WorkloadLimits{}, verdict.Unknown, "was written"},
-		{LongFork, reads("7"), WorkloadLimits{}, verdict.Unknown, "no list of accesses"},
+		{LongFork, reads("7"), WorkloadLimits{}, verdict.Unknown, "not a list of accesses"},
 		{SetFull, did(":add", "1") + reads("[1]"), WorkloadLimits{}, verdict.Holds, ""},
 		{SetFull, did(":add", "1") + reads("[]", "[1]"), WorkloadLimits{}, verdict.Holds, ""},
 		{SetFull, did(":add", "1") + reads("[1]", "[]"), WorkloadLimits{}, verdict.Violated, "lost"},
@@ -81,14 +81,14 @@ func TestWorkloads(t *testing.T) {
 		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :info :f :add :process 8 :value 2}" +
 			reads("[1]", "[1 2]"), WorkloadLimits{}, verdict.Holds, ""},
 		{SetFull, did(":add", "1"), WorkloadLimits{}, verdict.Unknown, "no read"},
-		{SetFull, did(":add", "1") + reads("{:a 1}"), WorkloadLimits{}, verdict.Unknown, "no list"},
+		{SetFull, did(":add", "1") + reads("{:a 1}"), WorkloadLimits{}, verdict.Unknown, "not a list"},
 		{Comments, did(":write", "1") + did(":write", "2") + reads("#{1}", "#{1 2}"), WorkloadLimits{}, verdict.Holds, ""},
 		{Comments, did(":write", "1") + did(":write", "2") + reads("#{2}"), WorkloadLimits{}, verdict.Violated, "2, but not 1"},
 		{Comments, did(":write", "1") + did(":write", "1"), WorkloadLimits{}, verdict.Unknown, "twice"},
 		{Sequential, reads("[7 [nil nil]]", "[7 [nil 1]]", "[7 [2 1]]"), WorkloadLimits{}, verdict.Holds, ""},
 		{Sequential, reads("[7 [2 nil]]"), WorkloadLimits{}, verdict.Violated, "before it"},
 		{Sequential, reads("[7 [nil nil]]"), WorkloadLimits{}, verdict.Unknown, "no read"},
-		{Sequential, reads("7"), WorkloadLimits{}, verdict.Unknown, "no pair"},
+		{Sequential, reads("7"), WorkloadLimits{}, verdict.Unknown, "not a pair"},
 	} {
 		v := workloadVerdict(t, c.model, c.edn, c.limits)
 		if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {

@@ -175,7 +175,7 @@ func (l *leftOut) unjudged(c *world.Check, judged int) string {
 	case l.any() && judged == 0:
 		return l.first()
 	case l.any() && len(c.KeyPatterns) > 0:
-		return l.first() + "; `keys` chooses that key"
+		return l.first() + "; `keys` selects that key"
 	case judged == 0 && len(l.otherKeys) > 0:
 		return fmt.Sprintf("no key matches %s; there were %s", strings.Join(c.KeyPatterns, ", "),
 			someKeys(slices.Sorted(maps.Keys(l.otherKeys))))
@@ -213,11 +213,11 @@ func (l *leftOut) lines() (list []string) {
 		for _, n := range l.otherKeys {
 			ops += n
 		}
-		list = append(list, fmt.Sprintf("%s with %s, which `keys` does not choose",
+		list = append(list, fmt.Sprintf("%s with %s, which `keys` does not select",
 			someKeys(slices.Sorted(maps.Keys(l.otherKeys))), counted(ops, "operation")))
 	}
 	for _, op := range slices.Sorted(maps.Keys(l.otherOps)) {
-		list = append(list, fmt.Sprintf("%s %q, which `operations` does not choose", counted(l.otherOps[op], "operation"), op))
+		list = append(list, fmt.Sprintf("%s %q, which `operations` does not select", counted(l.otherOps[op], "operation"), op))
 	}
 	return list
 }

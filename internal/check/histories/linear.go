@@ -87,7 +87,7 @@ func isRegister(model string) bool {
 }
 
 func noModel(name string) error {
-	return fmt.Errorf("no model %q; there are register, cas-register, key-value, %s", name, strings.Join(slices.Sorted(maps.Keys(objects)), ", "))
+	return fmt.Errorf("unknown model %q; use register, cas-register, key-value, %s", name, strings.Join(slices.Sorted(maps.Keys(objects)), ", "))
 }
 
 // Pair makes operations of events. Its errors say that the history is broken or buffered.
@@ -105,7 +105,7 @@ func judged(list []string) (map[kind]bool, string) {
 	for _, op := range list {
 		k := kindOf(op)
 		if k == unmodelled {
-			return nil, fmt.Sprintf("operation %q has no model; there are put, get, delete, incr, cas, append and the names of "+
+			return nil, fmt.Sprintf("operation %q has no model; use put, get, delete, incr, cas, append and the names of "+
 				"their redis commands", op)
 		}
 		set[k] = true
@@ -174,7 +174,7 @@ func perKey(c *world.Check, ops []history.Operation) (h registers, reason string
 	}
 	for key, ops := range h.keys {
 		if reason := holdsList(key, ops); reason != "" {
-			h.left.keys[key] = omission{"it holds a list, which is `model: append-list`", reason, sizes[key]}
+			h.left.keys[key] = omission{"it holds a list, which needs `model: append-list`", reason, sizes[key]}
 		}
 	}
 	h.left.foreign(c, strange, sizes, "operation %q has no model", func(key string) bool { return h.keys[key] != nil })
@@ -201,7 +201,7 @@ func holdsList(key string, ops []placed) string {
 	if !grows || array == "" || text {
 		return ""
 	}
-	return fmt.Sprintf("key %q is appended to, and a read returned the list %s; name `model: append-list`, as this one joins texts",
+	return fmt.Sprintf("key %q is appended to, and a read returned the list %s; use `model: append-list`, since this model joins texts",
 		key, verdict.Shorten(array))
 }
 
@@ -261,14 +261,14 @@ func place(o *history.Operation, isJudged bool) (placed, error) {
 		}
 	case cas:
 		if p.reply.known && o.Output != "true" && o.Output != "false" {
-			return p, fmt.Errorf(`output %q; the output of a cas is "true" (it swapped) or "false" (the value was another)`, o.Output)
+			return p, fmt.Errorf(`output %q; the output of a cas must be "true" (it swapped) or "false" (the value was another)`, o.Output)
 		}
 	case remove:
 		if kindOf(o.Op) == write { // of null
 			p.reply.value = ""
 		}
 		if p.reply.value != "" && p.reply.value != "0" && p.reply.value != "1" {
-			return p, fmt.Errorf(`output %q; the output of a delete is empty, "0" (the key did not exist) or "1"`, o.Output)
+			return p, fmt.Errorf(`output %q; the output of a delete must be empty, "0" (the key did not exist) or "1"`, o.Output)
 		}
 	}
 	p.simple = p.call.kind == write || p.call.kind == read ||

@@ -97,7 +97,7 @@ var histories = []struct {
 	{name: "an append seen too late", short: "a:append=y a! b:get b!-"},
 	{name: "appends alone", short: "a:append=y a! a:append=z a!", unknown: "no key was written and then read"},
 	{name: "counts alone that nobody reports", short: "a:INCR a! b:INCR b!", unknown: "no key was written and then read"},
-	{name: "appended to a list", short: "a:append=1 a! a:get a![1]", unknown: "name `model: append-list`"},
+	{name: "appended to a list", short: "a:append=1 a! a:get a![1]", unknown: "use `model: append-list`"},
 	{name: "a change without a model elsewhere", short: "a:put=1 a! a:push(q)=2 a! a:get a!1", legal: true},
 	{name: "a broken cas", short: "a:put=1 a! a:cas=1>2 a!", unknown: "the output of a cas"},
 	{name: "a broken count", short: "a:INCRBY=x a!1", unknown: "not an integer"},
@@ -545,8 +545,8 @@ key "k": 3 of its 9 operations conflict:
   0.007000 s (event 7) client a: put "1"; returned at 0.008000 s (event 8); asked n1
   0.011000 s (event 11) client d: put "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes); returned at 0.012000 s (event 12); asked n1
   0.015000 s (event 15) client b: get -> "1"; returned at 0.016000 s (event 16); asked n1
-the longest order that explains itself: put "1" (a), put "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes) (d); then the key holds "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes)
-no place in it for: get -> "1" (b)`
+the longest consistent order: put "1" (a), put "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes) (d); then the key holds "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes)
+it has no place for: get -> "1" (b)`
 	text := fmt.Sprintf("%s at event %d: %s\n%s", got.Status, got.Event, got.Reason, strings.Join(got.Evidence, "\n"))
 	if text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
@@ -559,8 +559,8 @@ key "k": 4 of its 5 operations conflict:
   0.005000 s (event 5) client d: put "2"; still in flight then, it returned at 0.010000 s (event 10)
   0.006000 s (event 6) client b: get -> "2"; returned at 0.007000 s (event 7)
   0.008000 s (event 8) client c: get -> "1"; returned at 0.009000 s (event 9)
-the longest order that explains itself: put "1" (a), put "2" (d), get -> "2" (b); then the key holds "2"
-no place in it for: get -> "1" (c)`
+the longest consistent order: put "1" (a), put "2" (d), get -> "2" (b); then the key holds "2"
+it has no place for: get -> "1" (c)`
 	text = fmt.Sprintf("%s at event %d: %s\n%s", got.Status, got.Event, got.Reason, strings.Join(got.Evidence, "\n"))
 	if text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
@@ -571,12 +571,12 @@ func TestEvidenceOfAFailedWrite(t *testing.T) {
 	in := historytest.Events(t, "a:put=1 a! b:get b!1 a:put=2 a/ b:get b!2")
 	in[5].Error = "503"
 	got := History(property("put", "get"), in)
-	want := `not linearizable: a get by client b returned "2", which only an operation had written that failed
+	want := `not linearizable: a get by client b returned "2", which only a failed operation had written
 key "k": 1 of its 3 operations conflict:
   0.007000 s (event 7) client b: get -> "2"; returned at 0.008000 s (event 8)
   0.005000 s (event 5) client a: put "2" failed at 0.006000 s (event 6) (503): it must have done nothing
-the longest order that explains itself: none at all; then the key holds nothing
-no place in it for: get -> "2" (b)`
+the longest consistent order: none at all; then the key holds nothing
+it has no place for: get -> "2" (b)`
 	if text := got.Reason + "\n" + strings.Join(got.Evidence, "\n"); text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}

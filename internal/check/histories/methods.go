@@ -136,14 +136,14 @@ func validIsolation(p *world.Property) error {
 		return noTransactions(p.Check.Model)
 	}
 	if !slices.Contains(known, level) {
-		return fmt.Errorf("no level %q; there are %s", level, joined(known))
+		return fmt.Errorf("unknown level %q; use one of %s", level, joined(known))
 	}
 	return nil
 }
 
 func validDurability(p *world.Property) error {
 	if !isRegister(p.Check.Model) && p.Check.Model != "set" && p.Check.Model != "append-list" {
-		return fmt.Errorf("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+		return fmt.Errorf("unknown model %q for durability; use register, key-value, set, append-list", p.Check.Model)
 	}
 	return nil
 }

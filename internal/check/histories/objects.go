@@ -111,7 +111,8 @@ var objects = map[string]*object{
 func (ob *object) knows(p *world.Property) error {
 	for _, name := range p.Check.Operations {
 		if ob.verbs[strings.ToLower(name)] == foreign {
-			return fmt.Errorf("operation %q is none of a %s; there are %s", name, p.Check.Model, strings.Join(slices.Sorted(maps.Keys(ob.verbs)), ", "))
+			return fmt.Errorf("operation %q is not supported by a %s; use one of %s", name, p.Check.Model,
+				strings.Join(slices.Sorted(maps.Keys(ob.verbs)), ", "))
 		}
 	}
 	return nil
@@ -234,12 +235,12 @@ func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 	}
 	for key, put := range null {
 		if took := empty[key]; took != nil {
-			h.left.keys[key] = omission{"null was put in, and a result may have taken it or have found the queue empty",
-				fmt.Sprintf("null was put in at event %d, and the %s at event %d may have taken it or have found the queue empty",
+			h.left.keys[key] = omission{"null was put in, so a result may have taken it or found the queue empty",
+				fmt.Sprintf("null was put in at event %d, so the %s at event %d may have taken it or found the queue empty",
 					put.Call, took.Op, took.Call), sizes[key]}
 		}
 	}
-	h.left.foreign(c, strange, sizes, "operation %q is none of a "+c.Model, func(key string) bool { return h.keys[key] != nil })
+	h.left.foreign(c, strange, sizes, "operation %q is not supported by a "+c.Model, func(key string) bool { return h.keys[key] != nil })
 	for key := range h.left.keys {
 		delete(h.keys, key)
 	}
@@ -415,7 +416,7 @@ func elements(text string) ([]string, error) {
 }
 
 func noList(text string) error {
-	return fmt.Errorf("output %s is no list; write it as [1,2]", verdict.Shorten(text))
+	return fmt.Errorf("output %s is not a list; write it as [1,2]", verdict.Shorten(text))
 }
 
 // untagged is a list of EDN without its tag: #{1,2}, a set, and #queue [1,2] are [1,2].
@@ -600,7 +601,7 @@ func placeSet(a *act) (err error) {
 	if a.verb != look {
 		a.result, err = yesNo(a.op.Output)
 		if err == nil && a.verb == has && a.result == "" {
-			err = fmt.Errorf("no output; it is true or false")
+			err = fmt.Errorf("no output; it must be true or false")
 		}
 		return err
 	}
@@ -740,7 +741,7 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 	}
 	lower, higher := from[pair[0]], from[pair[1]]
 	return answer, conflict{putBehind.Cause(acts[higher].op.Op,
-		acts[lower].op.Op).Claim("%s returned before %s began, but what was seen puts it behind", acts[higher].outcome(),
+		acts[lower].op.Op).Claim("%s returned before %s began, but the results put it later", acts[higher].outcome(),
 		acts[lower].outcome()), []int{lower, higher}}
 }
 
@@ -1032,7 +1033,7 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		case a.verb == acquire && a.result == "false":
 			refusals, refusedActs = append(refusals, span), append(refusedActs, i)
 		case a.verb == acquire && held:
-			return linear.Illegal, conflict{lockTwice.Cause().Claim("%s acquired the lock twice and did not release it between",
+			return linear.Illegal, conflict{lockTwice.Cause().Claim("%s acquired the lock twice without releasing it in between",
 				verdict.Shorten(a.value)), []int{ways[k].in, i}}
 		case a.verb == acquire:
 			holds[a.value] = len(ways)
@@ -1072,7 +1073,7 @@ func placeCounter(a *act) error {
 	number := func(text string) (int64, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("%s is no integer", verdict.Shorten(text))
+			return 0, fmt.Errorf("%s is not an integer", verdict.Shorten(text))
 		}
 		return n, nil
 	}

@@ -39,10 +39,10 @@ var objectHistories = []struct {
 	{"set", "removed, and looked at, still there", `a:add=1 a! a:remove=1 a! b:read b![1]`, "violated"},
 	{"set", "added twice, told once", `a:add=1 a!true b:add=1 b!false`, "holds"},
 	{"set", "added twice, told twice", `a:add=1 a!true b:add=1 b!true`, "violated"},
-	{"set", "no list", `a:add=1 a! b:read b!x`, "no list"},
+	{"set", "not a list", `a:add=1 a! b:read b!x`, "not a list"},
 	{"set", "no answer", `a:add=1 a! b:contains=1 b!`, "no output"},
 	{"set", "nobody looked", `a:add=1 a!`, "nothing was read"},
-	{"set", "a kind without a model", `a:add=1 a! b:pop b!1 b:read b![1]`, `"pop" is none of a set`},
+	{"set", "a kind without a model", `a:add=1 a! b:pop b!1 b:read b![1]`, `"pop" is not supported by a set`},
 
 	{"queue", "first in, first out", `a:enqueue=1 a! a:enqueue=2 a! b:dequeue b!1 b:dequeue b!2`, "holds"},
 	{"queue", "last in, first out", `a:enqueue=1 a! a:enqueue=2 a! b:dequeue b!2 b:dequeue b!1`, "violated"},
@@ -89,7 +89,7 @@ var objectHistories = []struct {
 	{"counter", "down", `a:add=2 a! a:decr a!1 c:read c!1`, "holds"},
 	{"counter", "wrong answer", `a:add=2 a! a:decr a!2`, "violated"},
 	{"counter", "over the end", `a:add=9223372036854775807 a! a:add a!-9223372036854775808`, "violated"},
-	{"counter", "no number", `a:add=x a! c:read c!0`, "no integer"},
+	{"counter", "no number", `a:add=x a! c:read c!0`, "not an integer"},
 
 	{"append-list", "in order", `a:append=1 a! a:append=2 a! b:read b![1,2]`, "holds"},
 	{"append-list", "out of order", `a:append=1 a! a:append=2 a! b:read b![2,1]`, "violated"},

@@ -317,9 +317,9 @@ func TestJoinedTexts(t *testing.T) {
 	for lines, want := range map[string]string{
 		`write "1"; append "2"; read "12"`:     "",
 		`append ""; append ":a"; read ":a"`:    "",
-		`append "tr"; append "ue"; read true`:  "is no text",
-		`append 1; read 1`:                     "is no text",
-		`append :a; read nil`:                  "is no text",
+		`append "tr"; append "ue"; read true`:  "is not text",
+		`append 1; read 1`:                     "is not text",
+		`append :a; read nil`:                  "is not text",
 		`append 1; append 2; read [1 2]`:       "model: append-list",
 		`append "tr"; append "ue"; read "tr"`:  "no order",
 		`append "tr"; append "ue"; read "tru"`: "no order",

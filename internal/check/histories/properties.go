@@ -59,7 +59,7 @@ func monotonic(p *world.Property, ops []history.Operation) verdict.Verdict {
 		if o.Found || o.Output != "" {
 			value, ok := decimal(o.Output)
 			if !ok {
-				left.keys[o.Key] = omission{"it holds a value that is not a number", fmt.Sprintf("key %q holds %s at event %d, which is no number",
+				left.keys[o.Key] = omission{"it holds a value that is not a number", fmt.Sprintf("key %q holds %s at event %d, which is not a number",
 					o.Key, verdict.Shorten(o.Output), o.Return), len(keys[o.Key]) + 1}
 				delete(keys, o.Key)
 				continue
@@ -159,7 +159,7 @@ func durable(p *world.Property, ops []history.Operation) verdict.Verdict {
 	case "set", "append-list":
 		m.verbs = objects[p.Check.Model].verbs
 	default:
-		return verdict.Undecided(p, "no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+		return verdict.Undecided(p, "unknown model %q for durability; use register, key-value, set, append-list", p.Check.Model)
 	}
 	left := newLeftOut()
 	keys := m.perKey(&p.Check, &left, ops)
@@ -182,7 +182,7 @@ func durable(p *world.Property, ops []history.Operation) verdict.Verdict {
 				return verdict.Undecided(p, "%v", err)
 			}
 			if err != nil {
-				left.keys[key] = omission{"a read returned something that the model does not have", err.Error(), k.ops}
+				left.keys[key] = omission{"a read returned a value that the model does not allow", err.Error(), k.ops}
 				break
 			}
 			if lost != nil {
@@ -446,7 +446,7 @@ func unexplained(changes []history.Operation, look history.Operation, b *linear.
 			last = i
 		}
 	}
-	return &changes[last], unmade.Cause().Claim("no order of its acknowledged changes makes %s, which a read at the end returned", returned(look)), nil
+	return &changes[last], unmade.Cause().Claim("no order of its acknowledged changes produces %s, which a read at the end returned", returned(look)), nil
 }
 
 // replaced finds an acknowledged change after which a key cannot hold what was read at the end.

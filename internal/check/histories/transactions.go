@@ -158,7 +158,7 @@ func InSessions(p *world.Property, ops []history.Operation) verdict.Verdict {
 	case p.Check.Type != world.Isolation || level == isolation.StrictSerializable:
 		return Untimed(p)
 	case p.Check.Model == ListAppend:
-		return verdict.Undecided(p, "the transactions of this history are over registers; judge them with --model %s", RWRegister)
+		return verdict.Undecided(p, "the transactions of this history use registers; judge them with --model %s", RWRegister)
 	case level == isolation.SnapshotIsolation:
 		level = isolation.SessionSnapshotIsolation
 	case level == isolation.Serializable || level == "":
@@ -177,7 +177,7 @@ func Untimed(p *world.Property) verdict.Verdict {
 }
 
 func noTransactions(model string) error {
-	return fmt.Errorf("no model %q of transactions; there are %s and %s", model, ListAppend, RWRegister)
+	return fmt.Errorf("unknown model %q of transactions; use %s or %s", model, ListAppend, RWRegister)
 }
 
 // accesses returns the text of a transaction's reads and writes as it was reported, cut after shownOfAccesses bytes.
@@ -209,7 +209,7 @@ func fateOf(o *history.Operation) (fate isolation.Fate, text string, err error) 
 	if text == "" {
 		text = o.Input
 		if o.Type == history.Ok {
-			err = fmt.Errorf("no output; it repeats the accesses, with the values that were read")
+			err = fmt.Errorf("no output; it must repeat the accesses, with the values that were read")
 		}
 	}
 	return fate, text, err
@@ -268,7 +268,7 @@ func withoutValue(kind, key string) error {
 }
 
 func noAccess(kind string) error {
-	return fmt.Errorf("access %q is none of this model: %s has r and append, %s has r and w", kind, ListAppend, RWRegister)
+	return fmt.Errorf("access %q is not in this model: %s has r and append, %s has r and w", kind, ListAppend, RWRegister)
 }
 
 // transaction reads one transaction over registers.
@@ -311,7 +311,7 @@ func accessRows(text string) (rows [][]string, err error) {
 	}
 	var raw [][]json.RawMessage
 	if json.Unmarshal([]byte(text), &raw) != nil {
-		return nil, fmt.Errorf("%s is no list of accesses such as [\"append\",\"x\",1]", verdict.Shorten(text))
+		return nil, fmt.Errorf("%s is not a list of accesses such as [\"append\",\"x\",1]", verdict.Shorten(text))
 	}
 	for _, fields := range raw {
 		row := make([]string, len(fields))

@@ -42,7 +42,7 @@ func joinable(ops []history.Operation) ([]history.Operation, string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(other)) {
 		if grows[key] && !lists[key] {
-			return nil, fmt.Sprintf("key %q is appended to, and %s, which it holds, is no text; registers join texts, and `model: append-list` has lists",
+			return nil, fmt.Sprintf("key %q is appended to, but its value %s is not text; registers join texts, so use `model: append-list` for lists",
 				key, verdict.Shorten(other[key]))
 		}
 	}

@@ -138,7 +138,8 @@ func Lists(txns []Txn, level Level, b *linear.Budget) Finding { return logOf(txn
 // Judge judges the transactions of a log. Those of a Finding are their numbers.
 func (l *ListLog) Judge(level Level, b *linear.Budget) Finding {
 	if OfRegisters(level) || !slices.Contains(Levels, level) {
-		return Finding{Reason: fmt.Sprintf("no level %q for lists; there are read-committed, snapshot-isolation, serializable, strict-serializable", level)}
+		return Finding{Reason: fmt.Sprintf("unknown level %q for lists; use one of "+
+			"read-committed, snapshot-isolation, serializable, strict-serializable", level)}
 	}
 	return newLists(l).judge(level, b)
 }
@@ -152,5 +153,5 @@ func Registers(txns []Txn, level Level, b *linear.Budget) Finding {
 	case SnapshotIsolation, Serializable, StrictSerializable, SessionSnapshotIsolation, SessionSerializable:
 		return r.strong(level, b)
 	}
-	return Finding{Reason: fmt.Sprintf("no level %q; there are %v", level, Levels)}
+	return Finding{Reason: fmt.Sprintf("unknown level %q; use one of %v", level, Levels)}
 }

@@ -818,8 +818,8 @@ func TestSmallestAnomalies(t *testing.T) {
 func TestWords(t *testing.T) {
 	f := Lists(txns("x.;x+1 x.;x+2 x1,2"), SnapshotIsolation, plenty())
 	want := `G-single: 2 transactions each come before the next one, in a cycle
-T1 read key "x" with 0 elements, and T2 appended "1" behind them
-T2 appended "1" to key "x", and T1 appended "2" behind it
+T1 read key "x" with 0 elements, and T2 appended "1" after them
+T2 appended "1" to key "x", and T1 appended "2" after it
 T1 is the transaction of client b at event 2
 T2 is the transaction of client a at event 1`
 	if got := f.Reason + "\n" + strings.Join(f.Steps, "\n"); got != want {

@@ -168,7 +168,7 @@ func (l *lists) readList(i int, a listAccess, o *own) *Finding {
 			return l.ownElsewhere(i, a, v)
 		case l.txns[p.txn].fate == Aborted:
 			return wrong("G1a", abortedRead.Cause(), []int{int(p.txn), i},
-				"%s read %q in key %q, which %s had appended, and that failed", l.words(i), l.values.text(v), key,
+				"%s read %q in key %q, which %s, a failed transaction, had appended", l.words(i), l.values.text(v), key,
 				l.words(int(p.txn)))
 		case at == n-1 && p.nth < p.total-1:
 			return l.amid(i, a, p, v)
@@ -654,11 +654,11 @@ func (l *lists) explain(anomaly string, cycle []step) Finding {
 	return finish(f, len(l.txns), l.words, key, cycle, func(s step, from, to string) string {
 		switch s.kind {
 		case ww:
-			return fmt.Sprintf("%s appended %s to key %q, and %s appended %s behind it", from, value(s.key, s.a), l.keys.texts[s.key], to, value(s.key, s.b))
+			return fmt.Sprintf("%s appended %s to key %q, and %s appended %s after it", from, value(s.key, s.a), l.keys.texts[s.key], to, value(s.key, s.b))
 		case wr:
 			return fmt.Sprintf("%s appended %s to key %q, and %s read it", from, value(s.key, s.a), l.keys.texts[s.key], to)
 		}
-		return fmt.Sprintf("%s read key %q with %d elements, and %s appended %s behind them", from, l.keys.texts[s.key], s.a, to, value(s.key, s.a))
+		return fmt.Sprintf("%s read key %q with %d elements, and %s appended %s after them", from, l.keys.texts[s.key], s.a, to, value(s.key, s.a))
 	})
 }
 

@@ -101,7 +101,7 @@ func (r *registers) read() *Finding {
 				return wrong("internal", ownReads.Cause(tooEarly), []int{i}, "%s read its own %q in key %q before it wrote it", t, a.Value, a.Key)
 			case r.txns[w.txn].Fate == Aborted:
 				return wrong("G1a", abortedRead.Cause(), []int{int(w.txn), i},
-					"%s read %q in key %q, which %s had written, and that failed", t, a.Value, a.Key, &r.txns[w.txn])
+					"%s read %q in key %q, which %s, a failed transaction, had written", t, a.Value, a.Key, &r.txns[w.txn])
 			case !w.last:
 				return wrong("G1b", intermediate.Cause(), []int{int(w.txn), i},
 					"%s read %q in key %q, which %s had overwritten itself", t, a.Value, a.Key, &r.txns[w.txn])
@@ -399,7 +399,7 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 			return *wrong(string(level), orderless.Cause(string(level)), nil, "no order of the %d transactions explains their reads", len(r.txns))
 		}
 	}
-	return Finding{Reason: fmt.Sprintf("budget: no order of the %d transactions was found, nor that there is none, within %s; use "+
+	return Finding{Reason: fmt.Sprintf("budget: whether there is an order of the %d transactions was not decided within %s; use "+
 		"fewer clients, or lists instead of registers",
 		len(r.txns), b.Reached)}
 }

@@ -64,7 +64,7 @@ func Check(m Model, ops []history.Operation, steps, bytes int64, wall time.Durat
 	case v := <-done:
 		return v
 	case <-late.C:
-		return Verdict{Reason: fmt.Sprintf("budget: the model did not come to an end within %s", wall)}
+		return Verdict{Reason: fmt.Sprintf("budget: the model did not finish within %s", wall)}
 	}
 }
 
@@ -220,7 +220,7 @@ func incomparable(state any) string {
 	if reflect.ValueOf(state).Comparable() {
 		return ""
 	}
-	return fmt.Sprintf("a state of type %T cannot be compared; use a text or a struct of plain values", state)
+	return fmt.Sprintf("a state of type %T cannot be compared; use a string or a struct of plain values", state)
 }
 
 // guard runs a part of a model, and says how it panicked, if it did.

@@ -41,7 +41,7 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 		c.Endpoint = endpointOf(l, url, c.Nodes, key)
 	}
 	if !strings.Contains(strings.Join(asked.Words(), " "), world.NodePlace) && program == nil {
-		l.Fail(asked.Position, "write {node} in place of the node's name", "%s has no {node}, so it asks the same node every time", key)
+		l.Fail(asked.Position, "write {node} instead of the node's name", "%s has no {node}, so it asks the same node every time", key)
 	}
 	of := map[string]string{"command": "redis", "query": "postgres postgresql mysql", "body": "http", "expect": "http"}
 	l.OnlyFor(n, key, "endpoints of", cmp.Or(scheme, "a script"), of)
@@ -56,7 +56,7 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 		expect := n.Get("expect")
 		if expect != nil && (expect.Kind == source.Scalar || expect.Has("body")) {
 			l.Fail(expect.Position, "write `expect: {status: 200}`",
-				"%s.expect of an agreement takes only a status, since the answers are compared with each other", key)
+				"%s.expect of an agreement allows only a status, since the answers are compared with each other", key)
 		}
 		c.ExpectStatus = int(source.ValueOr(expect.Get("status"), int64(200)))
 	}
@@ -66,7 +66,7 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 func agreeing(l *load.State, n *source.Node, c *world.Check, key string) {
 	c.Nodes = servers(l, n, key, "an agreement compares servers")
 	if len(c.Nodes) < 2 {
-		l.Fail(n.Position, "list at least two nodes: `nodes: [n1, n2]`", "%s: an agreement needs at least two nodes, and has %d", key, len(c.Nodes))
+		l.Fail(n.Position, "list at least two nodes: `nodes: [n1, n2]`", "%s: an agreement needs at least two nodes, but has %d", key, len(c.Nodes))
 	}
 }
 

@@ -55,17 +55,17 @@ func alertsCheck(l *load.State, n *source.Node, p *world.Property, key string) {
 
 func scrape(l *load.State, n *source.Node, key string) world.Scrape {
 	s := world.Scrape{Job: source.ValueOr(n.Get("job"), "")}
-	l.Missing(n, "job", "add `job:`, the name that the rules select by", "%s has no job", key)
+	l.Missing(n, "job", "add `job:`, the job label that the rules select", "%s has no job", key)
 	l.Missing(n, "endpoint", "add `endpoint: \"http://{node}:PORT/metrics\"`", "%s has no endpoint", key)
 	e := n.Get("endpoint")
 	switch s.Nodes = servers(l, n, key, "metrics come from servers"); {
 	case e == nil:
 	case !strings.HasPrefix(e.Text, "http://"):
-		l.Fail(e.Position, "write http://{node}:PORT/metrics", "%s.endpoint: %q is not a URL of http", key, source.Shorten(e.Text))
+		l.Fail(e.Position, "write http://{node}:PORT/metrics", "%s.endpoint: %q is not an http URL", key, source.Shorten(e.Text))
 	case len(s.Nodes) == 0:
 		l.Fail(e.Position, "add `nodes:`", "%s: there is no server to scrape", key)
 	case len(s.Nodes) > 1 && !strings.Contains(e.Text, world.NodePlace):
-		l.Fail(e.Position, "write {node} in place of the node's name, or name one node under `nodes`",
+		l.Fail(e.Position, "write {node} instead of the node's name, or list only one node under `nodes`",
 			"%s.endpoint has no {node}, so the same node would be scraped for each of %s", key, strings.Join(s.Nodes, ", "))
 	default:
 		s.Endpoint = e.Text
@@ -106,21 +106,21 @@ func judgedAlerts(l *load.State, n *source.Node, c *world.Check, key string) {
 	for _, list := range []string{"alerts", "ignore"} {
 		for _, e := range n.Get(list).List() {
 			if !slices.Contains(names, e.Text) {
-				l.Fail(e.Position, suggest.Remedy(e.Text, names), "%s.%s: no rule has the alert %q", key, list, source.Shorten(e.Text))
+				l.Fail(e.Position, suggest.Remedy(e.Text, names), "%s.%s: no rule defines the alert %q", key, list, source.Shorten(e.Text))
 				judged = -1
 			}
 		}
 	}
 	switch {
 	case len(names) == 0:
-		l.Fail(n.Get("rules").Position, "add a rule with `alert:`, or name another file", "%s.rules: there is no alert in the rules", key)
+		l.Fail(n.Get("rules").Position, "add a rule with `alert:`, or use another file", "%s.rules: the rules define no alert", key)
 	case judged == 0:
-		l.Fail(n.Position, "correct `alerts`, `ignore` or `labels`", "%s: none of the %d alerts of the rules is judged", key, len(names))
+		l.Fail(n.Position, "correct `alerts`, `ignore` or `labels`", "%s: none of the %d alerts in the rules would be judged", key, len(names))
 	}
 	longest, name := prometheus.LongestFor(rules)
 	if longest.Nanoseconds() >= l.Spec.MaxTimeNs {
 		l.Fail(n.Position, fmt.Sprintf("raise simulation.max_time, or write `ignore: [%s]`", name),
-			"%s: the alert %s is pending for %s before it fires, and a run ends after %s", key, name, longest, time.Duration(l.Spec.MaxTimeNs))
+			"%s: the alert %s is pending for %s before it fires, but a run ends after %s", key, name, longest, time.Duration(l.Spec.MaxTimeNs))
 	}
 	a.WatchNs = longest.Nanoseconds() + 2*c.IntervalNs
 	a.Keep, a.All = prometheus.Keep(rules)

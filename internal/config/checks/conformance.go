@@ -125,7 +125,7 @@ func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
 	}
 	if len(about) != 1 {
 		choice := strings.Join(eventsOf[:len(eventsOf)-1], ", ") + " and " + eventsOf[len(eventsOf)-1]
-		l.Fail(n.Position, "set one of "+choice, "%s has %s, and needs exactly one of %s", key, orNothing(about), choice)
+		l.Fail(n.Position, "set one of "+choice, "%s has %s, but needs exactly one of %s", key, orNothing(about), choice)
 	}
 	for _, name := range []string{"crash", "restart"} {
 		if e := n.Get(name); e != nil && !source.ValueOr(e, false) {
@@ -135,7 +135,7 @@ func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
 	if e := n.Get("outcome"); e != nil && !n.Has("operation") && !n.Has("probe") {
 		l.Fail(e.Position, "remove it", "%s.outcome applies to operations and probes only", key)
 	} else if e != nil && n.Has("probe") && r.Outcome != "ok" && r.Outcome != "fail" {
-		l.Fail(e.Position, "write ok or fail", "%s.outcome: %s is no result of a probe", key, r.Outcome)
+		l.Fail(e.Position, "write ok or fail", "%s.outcome: a probe cannot have the result %s", key, r.Outcome)
 	}
 	switch {
 	case r.Action != "" && r.Ignore != "":
@@ -143,7 +143,7 @@ func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
 	case r.Action == "" && r.Ignore == "":
 		l.Fail(n.Position, "add `action:`, or `ignore:` with the reason", "%s has no action", key)
 	case r.Ignore != "" && (n.Has("args") || n.Has("shows")):
-		l.Fail(n.Get("ignore").Position, "remove them, or set `action:`", "%s has ignore, and so takes no args and shows", key)
+		l.Fail(n.Get("ignore").Position, "remove them, or set `action:`", "%s has ignore, which allows neither args nor shows", key)
 	}
 	for i, e := range n.Get("shows").List() {
 		at := fmt.Sprintf("%s.shows[%d]", key, i)

@@ -47,19 +47,19 @@ func Read(l *load.State, top *source.Node) {
 func allow(l *load.State, n *source.Node, key string) {
 	name := strings.TrimSpace(source.ValueOr(n.Get("name"), ""))
 	if !slices.Contains(world.Promises, name) {
-		l.Fail(n.Entry("allow").Key.Position, "name it "+strings.Join(world.Promises, ", ")+", or write `allow` into a node",
-			"%s.allow: a property named %q makes no promise about the ends of programs", key, source.Shorten(name))
+		l.Fail(n.Entry("allow").Key.Position, "name it "+strings.Join(world.Promises, ", ")+", or move `allow` to a node",
+			"%s.allow: the property %q says nothing about how programs end", key, source.Shorten(name))
 		return
 	}
 	for _, other := range []string{"kind", "check", "timeout", "timeout_ms", "description"} {
 		if e := n.Entry(other); e != nil {
-			l.Fail(e.Key.Position, "remove it", "%s.%s has no effect beside `allow`: every program promises the same", key, e.Key.Text)
+			l.Fail(e.Key.Position, "remove it", "%s.%s has no effect with `allow`: the property is the same for every program", key, e.Key.Text)
 		}
 	}
 	list := l.Allowances(n.Get("allow"), key+".allow")
 	for i := range list {
 		if list[i].Panic == "" && name == world.NoPanic {
-			l.Fail(n.Get("allow").Position, "add `panic: TEXT`", "%s.allow has no text of a panic, and allows none without", key)
+			l.Fail(n.Get("allow").Position, "add `panic: TEXT`", "%s.allow has no panic text, and so would allow no panic", key)
 			return
 		}
 		list[i].Property = name
@@ -260,8 +260,8 @@ func tolerance(l *load.State, n *source.Node, p *world.Property, key string) {
 	case err != nil:
 		l.Fail(on.Position, "write `while: majority connected`", "%s.while: %v", key, err)
 	case len(c.Nodes) > maxGroup:
-		l.Fail(on.Position, "name the nodes that must agree by `nodes:`",
-			"%s.while: a group has at most %d nodes, and this one has %d", key, maxGroup, len(c.Nodes))
+		l.Fail(on.Position, "list the nodes that must agree under `nodes:`",
+			"%s.while: a group has at most %d nodes, but this one has %d", key, maxGroup, len(c.Nodes))
 	case len(c.Nodes) == 0:
 		l.Fail(on.Position, "add `nodes:`", "%s.while: there is no server", key)
 	}
@@ -275,7 +275,7 @@ func grace(l *load.State, n *source.Node, key string) int64 {
 	ns := source.ValueOr(n.Get("grace"), int64(0))
 	if ns > 0 && ns >= l.Spec.MaxTimeNs {
 		l.Fail(n.Get("grace").Position, "make the grace shorter, or raise simulation.max_time",
-			"%s.grace: nothing counts in the first %s, and a run ends after %s", key, time.Duration(ns), time.Duration(l.Spec.MaxTimeNs))
+			"%s.grace: nothing counts in the first %s, but a run ends after %s", key, time.Duration(ns), time.Duration(l.Spec.MaxTimeNs))
 	}
 	return ns
 }
@@ -299,7 +299,7 @@ func jobs(l *load.State, n *source.Node, c *world.Check, key string) {
 	for name, into := range map[string]*string{"done": &c.Jobs.Done, "failed": &c.Jobs.Failed} {
 		text, more := read(name)
 		if *into = text; text != "" && start != "" && (more == 0) != (groups == 0) {
-			l.Fail(n.Get(name).Position, "put the job's id into a group in both patterns, or in neither",
+			l.Fail(n.Get(name).Position, "capture the job's id with a group in both patterns, or in neither",
 				"%s: only one of start and %s has a group for the job's id", key, name)
 		}
 	}

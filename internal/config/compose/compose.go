@@ -128,7 +128,7 @@ func (c *composition) read(name, path string, env map[string]string, base bool) 
 		return nil
 	}
 	if n.Kind != source.Mapping {
-		l.Fail(n.Position, "https://docs.docker.com/reference/compose-file/ has the format", "a Compose file cannot be %s", n.Kind)
+		l.Fail(n.Position, "see https://docs.docker.com/reference/compose-file/ for the format", "a Compose file cannot be %s", n.Kind)
 		return nil
 	}
 	schema.Check(l, n, &keys.Compose, false)

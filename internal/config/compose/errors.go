@@ -43,9 +43,9 @@ func (c *composition) failedAt(message string) {
 			at.key, located = n.Position, true
 		}
 	}
-	remedy := "https://docs.docker.com/reference/compose-file/ has the format"
+	remedy := "see https://docs.docker.com/reference/compose-file/ for the format"
 	if names := c.unset(); len(names) > 0 && !located { // one of them may be the cause, wherever it is
-		message += " (variables that are not set, and so empty: " + strings.Join(names, ", ") + ")"
+		message += " (unset variables, which are empty: " + strings.Join(names, ", ") + ")"
 		remedy = source.SetRemedy(names) + "; otherwise: " + remedy
 	}
 	c.reader.Fail(at.key, remedy, "%s", message)

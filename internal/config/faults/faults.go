@@ -62,7 +62,7 @@ func Read(l *load.State, n *source.Node) {
 		}
 		f.DiskProfile = source.ValueOr(n.Get("disk").Get("profile"), "")
 		if p := n.Get("disk").Get("profile"); p != nil && !fault.LosesPower(f) {
-			l.Idle(p.Position, "faults.disk.profile", "no fault with a power loss has a rate above 0")
+			l.Idle(p.Position, "faults.disk.profile", "no power loss has a rate above 0")
 		}
 	}
 	if fault.LosesPower(f) || slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Moment == world.During }) {
@@ -96,7 +96,7 @@ func powerless(l *load.State, n *source.Node) {
 		return
 	}
 	l.Fail(n.List()[0].Position, "write a rate above 0; for runs without faults, write `enabled: false`",
-		"faults.rules: the rate of all faults is 0, so none is ever injected")
+		"faults.rules: all rates are 0, so no fault is ever injected")
 }
 
 // unstopped notes the keys about how a node stops, and what starts after that, where nothing stops it.

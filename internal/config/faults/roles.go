@@ -28,11 +28,11 @@ func roles(l *load.State, n *source.Node) []string {
 			}
 		}
 		if ways != 1 {
-			l.Fail(e.Key.Position, "set one of `log:`, `script:` and `endpoint:`", "%s has %d of log, script and endpoint, and needs exactly one", key, ways)
+			l.Fail(e.Key.Position, "set one of `log:`, `script:` and `endpoint:`", "%s has %d of log, script and endpoint, but needs exactly one", key, ways)
 			continue
 		}
 		if u := c.Get("endpoint"); u != nil && !strings.Contains(u.Text, "{node}") {
-			l.Fail(u.Position, "write {node} in place of the node's name", "%s.endpoint has no {node}, so it asks the same node every time", key)
+			l.Fail(u.Position, "write {node} instead of the node's name", "%s.endpoint has no {node}, so it asks the same node every time", key)
 		}
 		names = append(names, e.Name)
 		for _, d := range l.NodeNames() {

@@ -100,17 +100,17 @@ func moment(l *load.State, n *source.Node, r *world.FaultRule, key string) (at *
 		switch name {
 		case "between":
 			if err := fault.ParseBetween(r, written.Text); err != nil {
-				l.Fail(written.Position, "write it such as: fsync of *.tmp and rename of *.snap", "%s.between: %v", key, err)
+				l.Fail(written.Position, "write two calls such as: fsync of *.tmp and rename of *.snap", "%s.between: %v", key, err)
 			}
 			if p := n.Get("path"); p != nil {
-				l.Fail(p.Position, "write the pattern behind the call: fsync of *.tmp and rename of *.snap",
-					"%s.path stands beside `between`, which has two calls", key)
+				l.Fail(p.Position, "write the pattern after its call: fsync of *.tmp and rename of *.snap",
+					"%s.path cannot be combined with `between`, which has two calls", key)
 			}
 			continue
 		case "in_operation":
 			r.Moment, r.Path = world.InOperation, written.Text
 			if p := n.Get("path"); p != nil {
-				l.Fail(p.Position, "remove it", "%s.path stands beside `in_operation`, which names no files", key)
+				l.Fail(p.Position, "remove it", "%s.path cannot be combined with `in_operation`, which is not about files", key)
 			}
 			continue
 		case "during":
@@ -161,7 +161,7 @@ func conditions(l *load.State, n *source.Node, r *world.FaultRule, key string, r
 func idleKeys(l *load.State, n *source.Node, r *world.FaultRule, key string) {
 	for _, name := range []string{"amount_ms", "amount_ppm"} {
 		if n.Has(name) && amountKey(r.Kind) != name {
-			l.Idle(n.Entry(name).Key.Position, key+"."+name, string(r.Kind)+" does not take this amount")
+			l.Idle(n.Entry(name).Key.Position, key+"."+name, string(r.Kind)+" does not use this amount")
 		}
 	}
 	if r.OneWay && fault.RowOf(r.Kind).Place != fault.OnLink {
@@ -222,7 +222,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	case at != nil && len(l.Errs) == before:
 		calls(l, at.Position, &r, key)
 	case at == nil && r.Path != "" && fault.RowOf(r.Kind).Place != fault.OnCall:
-		l.Fail(n.Get("path").Position, "add `at:` with system calls", "%s.path applies to system calls, and there is no `at:`", key)
+		l.Fail(n.Get("path").Position, "add `at:` with system calls", "%s.path applies to system calls, but there is no `at:`", key)
 	}
 	return r, len(l.Errs) == before
 }

@@ -33,7 +33,7 @@ func hidden(l *load.State, at source.Position, r *world.FaultRule, key string) {
 	}
 	if links > 0 {
 		l.Fail(at, "remove it, or use drop, delay or corrupt, which delay TCP",
-			"%s: %s applies to datagrams (UDP) only, and all links in question carry only TCP of drivers", key, r.Kind)
+			"%s: %s applies to datagrams (UDP) only, but these links carry only the drivers' TCP", key, r.Kind)
 	}
 }
 

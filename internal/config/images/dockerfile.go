@@ -53,14 +53,14 @@ func builtImage(l *load.State, d *load.Node, own string) (*image.Image, string) 
 	}
 	if policy == "build" {
 		if img, e := l.Images("docker-daemon:"+name, dir, ""); e == nil {
-			l.Note(l.PlaceOf(d, "build"), d.Key+".build", "the image of the Docker daemon is used, since the Dockerfile cannot be built: %v", err)
+			l.Note(l.PlaceOf(d, "build"), d.Key+".build", "the Docker daemon's image is used, since the Dockerfile cannot be built: %v", err)
 			return img, name
 		}
 	}
 	l.Fail(l.PlaceOf(d, "build"), fmt.Sprintf("correct it; or run `docker compose build %s` and `docker save -o %s.tar %s` on a "+
 		"machine with Docker, and write in bloodhound.yaml "+
 		"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or write `{root: host, build: ..., entrypoint: ...}` to build and run "+
-		"the program with the files of the host",
+		"the program with the host's files",
 		service, service, name, service, service), "node %s: the image %s does not exist, and cannot be built: %v", d.Name, name, err)
 	return nil, name
 }

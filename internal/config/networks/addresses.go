@@ -151,7 +151,7 @@ func attachment(l *load.State, d *load.Node, w *load.Want) world.Attachment {
 				return f.Next.String()
 			}
 		}
-		l.Fail(f.At, "use a larger subnet or ip_range; drivers and checks have additional nodes on every network",
+		l.Fail(f.At, "use a larger subnet or ip_range; drivers and checks add nodes to every network",
 			"networks.%s: %s has no free address for node %s", n.Name, f.Pool, d.Name)
 		return ""
 	}
@@ -176,7 +176,7 @@ func interfaceNames(l *load.State, d *load.Node) {
 			l.Fail(t.Position, "use at most 15 letters and digits, and - _ . after the first character",
 				"%s: %q is not a valid interface name", key, source.Shorten(t.Text))
 		case slices.Contains(taken, t.Text):
-			l.Fail(t.Position, "choose another", "%s: the node has another interface %s", key, t.Text)
+			l.Fail(t.Position, "choose another", "%s: the node already has an interface %s", key, t.Text)
 		}
 		taken = append(taken, t.Text)
 		d.Spec.Attachments[i].Interface = t.Text

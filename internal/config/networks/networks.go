@@ -133,7 +133,7 @@ func networkMode(l *load.State, d *load.Node, mode *source.Node) {
 		}
 		for _, k := range []string{"hostname", "extra_hosts", "links", "mac_address"} {
 			if d.Value.Has(k) {
-				l.Fail(l.PlaceOf(d, k), "set it for the node that has the network, or remove it",
+				l.Fail(l.PlaceOf(d, k), "set it on the node that owns the network, or remove it",
 					"%s.%s cannot be set, since the node uses the network of another node", d.Key, k)
 			}
 		}

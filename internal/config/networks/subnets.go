@@ -19,7 +19,8 @@ func describe(l *load.State, n *load.Network) {
 		n.Spec.FullName = bridgeNetwork
 	}
 	if x := n.Value.Get("external"); x != nil && (x.Kind == source.Mapping || source.ValueOr(x, false)) {
-		l.Idle(n.Value.Entry("external").Key.Position, key+".external", "a world has no outside: it creates a network of that name with its own nodes")
+		l.Idle(n.Value.Entry("external").Key.Position, key+".external",
+			"a world cannot join outside networks: it creates a network of that name for its own nodes")
 		n.Spec.FullName = source.ValueOr(x.Get("name"), n.Name)
 	}
 	n.Spec.FullName = source.ValueOr(n.Value.Get("name"), n.Spec.FullName)
@@ -52,7 +53,7 @@ func subnet(l *load.State, n *load.Network, c *source.Node, key string) {
 	}
 	switch {
 	case p.Masked() != p:
-		l.Fail(text.Position, "write "+p.Masked().String(), "%s: %s is an address in the subnet %s, and not a subnet", key, p, p.Masked())
+		l.Fail(text.Position, "write "+p.Masked().String(), "%s: %s is an address in the subnet %s, not a subnet", key, p, p.Masked())
 		return
 	case p.Addr().BitLen()-p.Bits() < 2:
 		l.Fail(text.Position, "use a larger subnet, such as "+netip.PrefixFrom(p.Addr(), p.Addr().BitLen()-8).Masked().String(),
@@ -62,7 +63,7 @@ func subnet(l *load.State, n *load.Network, c *source.Node, key string) {
 		l.Fail(text.Position, "use a subnet such as 172.28.0.0/16", "%s: nodes cannot have addresses in %s", key, p)
 		return
 	case f.Given:
-		l.Fail(text.Position, "remove one; a network has at most one IPv4 and one IPv6 subnet", "%s: the network has another subnet, %s", key, f.Subnet)
+		l.Fail(text.Position, "remove one; a network has at most one IPv4 and one IPv6 subnet", "%s: the network already has the subnet %s", key, f.Subnet)
 		return
 	case !f.On:
 		l.Idle(text.Position, key+".subnet", "the network does not have `"+version+": true`")
@@ -143,7 +144,7 @@ func chooseSubnets(l *load.State, used []*load.Network) {
 				continue
 			}
 			if o := other(f.Subnet); o != "" {
-				l.Fail(f.At, "use a different subnet for each network", "networks.%s: the subnet %s overlaps that of %s", n.Name, f.Subnet, o)
+				l.Fail(f.At, "use a different subnet for each network", "networks.%s: the subnet %s overlaps the subnet of %s", n.Name, f.Subnet, o)
 			}
 			all = append(all, owned{f.Subnet, n.Name})
 		}

@@ -36,7 +36,7 @@ func bounds(l *load.State, d *load.Node) {
 			d.Spec.Init = world.SmallInit
 		}
 	} else if e := v.Entry("init"); e != nil {
-		l.Idle(e.Key.Position, d.Key+".init", "a node without an image has an init process of the engine")
+		l.Idle(e.Key.Position, d.Key+".init", "the engine provides the init process of a node without an image")
 	}
 }
 

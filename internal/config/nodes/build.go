@@ -38,7 +38,7 @@ func buildStep(l *load.State, d *load.Node) bool {
 		l.Fail(n.Position, "write the command that builds the program, such as `go build -o bin/app ./cmd/app`", "%s has no command", key)
 		return false
 	case len(b.Argv) == 1 && isFolder(l.Under(n.File.Dir, b.Argv[0])):
-		l.Fail(n.Position, keys.NoDockerfile, "%s: %q is a folder, and not a command", key, b.Argv[0])
+		l.Fail(n.Position, keys.NoDockerfile, "%s: %q is a folder, not a command", key, b.Argv[0])
 		return false
 	}
 	for _, o := range l.Builds {

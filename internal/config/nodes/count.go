@@ -54,7 +54,7 @@ func Count(l *load.State, n *source.Node) {
 		for i, name := range members {
 			if same := written[name]; same != nil {
 				l.Fail(same.Key.Position, "rename one of them",
-					"nodes.%s is also the name of a node that nodes.%s with `count: %d` stands for", name, e.Name, count)
+					"nodes.%s is also the name of a node that nodes.%s creates with `count: %d`", name, e.Name, count)
 			}
 			m := member{Name: name, Index: i + 1, Count: count, Nodes: members, Peers: slices.Concat(members[:i], members[i+1:])}
 			l.Groups[name] = load.Group{Name: e.Name, At: e.Key.Position}

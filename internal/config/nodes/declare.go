@@ -36,7 +36,7 @@ func Declare(l *load.State, top *source.Node) {
 	for _, d := range l.Nodes {
 		if same := slices.IndexFunc(l.Nodes, func(o *load.Node) bool { return o.Of == d.Name }); same >= 0 {
 			l.Fail(l.Groups[l.Nodes[same].Name].At, "rename one of them, or write `scale:` for the service",
-				"nodes.%s has a count, and %s is also a node of its own", d.Name, d.Key)
+				"nodes.%s has a count, but %s is also a separate node", d.Name, d.Key)
 		}
 	}
 	l.Nodes = slices.DeleteFunc(l.Nodes, func(d *load.Node) bool {

@@ -97,7 +97,7 @@ func extraHosts(l *load.State, d *load.Node) {
 		}
 		addr, err := netip.ParseAddr(ip)
 		if err != nil || !keys.NodeName.MatchString(name) {
-			l.Fail(at, "write NAME=IP", "%s: %q is not a name and an address", key, source.Shorten(name+"="+ip))
+			l.Fail(at, "write NAME=IP", "%s: %q needs a name and an address", key, source.Shorten(name+"="+ip))
 			return
 		}
 		d.Spec.ExtraHosts = append(d.Spec.ExtraHosts, world.Host{Name: name, IP: addr.String()})
@@ -143,7 +143,7 @@ func ports(l *load.State, d *load.Node) {
 			p, err1 = t, err2
 		}
 		if err1 != nil || err2 != nil || p[1]-p[0] != t[1]-t[0] {
-			l.Fail(item.Position, `write "8080:80"`, "%s: not a published port and a port of the node", key)
+			l.Fail(item.Position, `write "8080:80"`, "%s: this needs a published port and a port of the node", key)
 			continue
 		}
 		d.Ports = append(d.Ports, load.Ports{Published: p[0], Target: t[0], Count: t[1] - t[0] + 1})

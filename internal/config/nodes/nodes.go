@@ -23,7 +23,7 @@ func Build(l *load.State) {
 			on := l.Node(dep.Node)
 			if dep.Condition == world.Healthy && on != nil && on.Spec.Health == nil && !on.Value.Entry("healthcheck").IsBad() && !images.LeavesHealth(l, on) {
 				l.Fail(l.PlaceOf(d, "depends_on"), fmt.Sprintf("add a `healthcheck:` to %s, or use service_started", dep.Node),
-					"node %s waits until %s is healthy, which has no healthcheck", d.Name, dep.Node)
+					"node %s waits until %s is healthy, but that node has no healthcheck", d.Name, dep.Node)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func releases(l *load.State, d *load.Node) {
 		case len(words) == 0 || words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0):
 			if !item.Bad {
 				l.Fail(item.Position, "write the path or name of a program, and its arguments",
-					"%s.releases[%d]: the name of the program is empty, or has a NUL character", d.Key, i)
+					"%s.releases[%d]: the name of the program is empty, or contains a NUL character", d.Key, i)
 			}
 		default:
 			d.Spec.Releases = append(d.Spec.Releases, words)
@@ -133,7 +133,7 @@ func commandOf(l *load.State, d *load.Node) []string {
 	}
 	if len(words) > 0 {
 		if words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0) {
-			l.Fail(l.PlaceOf(d, "command"), "write the path or name of a program", "%s: the name of the program is empty, or has a NUL character", key)
+			l.Fail(l.PlaceOf(d, "command"), "write the path or name of a program", "%s: the name of the program is empty, or contains a NUL character", key)
 		}
 		return words
 	}

@@ -66,7 +66,7 @@ func replicate(l *load.State) {
 	for _, d := range l.Nodes {
 		count := int(source.ValueOr(d.Value.Get("scale"), int64(1)))
 		if d.Of != "" && d.Value.Has("scale") {
-			l.Fail(l.PlaceOf(d, "scale"), "remove one of them", "%s: `scale:` and the `count:` of nodes.%s both say how many nodes there are", d.Key, d.Of)
+			l.Fail(l.PlaceOf(d, "scale"), "remove one of them", "%s: `scale:` and the `count:` of nodes.%s both set the number of nodes", d.Key, d.Of)
 			count = 1
 		}
 		if count == 1 {

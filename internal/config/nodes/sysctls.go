@@ -54,17 +54,18 @@ func sysctl(l *load.State, d *load.Node, at, valueAt source.Position, name, valu
 	switch mode := d.Value.Get("network_mode"); {
 	case name == "kernel.hostname":
 		l.Fail(at, "write `hostname: "+source.Shorten(strings.TrimSpace(value))+"` for the node",
-			"%s: a host name is not set by a sysctl; Docker refuses it", key)
+			"%s: Docker does not allow a sysctl to set the host name", key)
 		return s, false
 	case !known:
 		remedy := "remove it; the setting applies to the whole machine"
 		if near := suggest.Nearest(name, world.SysctlNames()); near != "" {
 			remedy = "did you mean " + strconv.Quote(near) + "? If not, remove it: only net.*, fs.mqueue.* and settings of System V IPC can be set"
 		}
-		l.Fail(at, remedy, "%s: not a setting per container; Docker refuses it", key)
+		l.Fail(at, remedy, "%s: Docker does not allow this setting, since it is not per container", key)
 		return s, false
 	case mode != nil && mode.Text == "host" && strings.HasPrefix(name, "net."):
-		l.Fail(at, "remove it, or remove network_mode", "%s: with `network_mode: host` the setting belongs to the machine; Docker refuses it", key)
+		l.Fail(at, "remove it, or remove network_mode",
+			"%s: Docker does not allow this setting with `network_mode: host`, since it belongs to the machine", key)
 		return s, false
 	}
 	shown, err := kind.Read(value)
@@ -74,7 +75,7 @@ func sysctl(l *load.State, d *load.Node, at, valueAt source.Position, name, valu
 	}
 	s = world.Sysctl{Name: name, Value: shown}
 	if !kind.Acts {
-		l.Idle(at, key, "the value is only readable at "+s.Path())
+		l.Idle(at, key, "programs can only read the value, at "+s.Path())
 	}
 	return s, true
 }

@@ -43,7 +43,7 @@ func (g group) Each(text string) (group, error) {
 }
 
 var (
-	errLongResult = fmt.Errorf("a result has more than %d bytes", maxResultBytes)
+	errLongResult = fmt.Errorf("one result has more than %d bytes", maxResultBytes)
 	errFull       = fmt.Errorf("the nodes with a count have more than %d MiB of text, or more than %d values", maxFilledBytes>>20, maxFilledNodes)
 	errSteps      = fmt.Errorf("the templates take more than %d steps", maxSteps)
 )
@@ -138,9 +138,9 @@ func (f *filler) filled(n *source.Node, m *member, path string) (string, bool) {
 	}
 	f.templates[n] = nil // one report is enough
 	if at := unknownName.FindStringSubmatch(err.Error()); at != nil {
-		f.Fail(n.Position, templateNames, "%s: %s in the template is nothing that a node with a count has", path, at[1])
+		f.Fail(n.Position, templateNames, "%s: %s in the template is not a field of a node with a count", path, at[1])
 	} else {
-		f.Fail(n.Position, templateNames+`, and {{"{{"}} for two braces`, "%s is no template: %s", path, strings.TrimPrefix(err.Error(), "template: :"))
+		f.Fail(n.Position, templateNames+`, and {{"{{"}} for two braces`, "%s is not a valid template: %s", path, strings.TrimPrefix(err.Error(), "template: :"))
 	}
 	return "", false
 }

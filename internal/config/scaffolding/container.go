@@ -218,14 +218,14 @@ func dockerfiles(f *folder) (found []sketch) {
 		}
 		k := sketch{name: name, what: "the image of " + name, compose: dockerCompose, front: service, server: s,
 			files: map[string][]byte{dockerCompose: fmt.Appendf(nil,
-				"# The image of %s. docs/reference/dockerfiles.md says how it is built, without Docker.\n"+
+				"# The image of %s. docs/reference/dockerfiles.md explains how it is built without Docker.\n"+
 					"services:\n  %s:\n    build: %s\n    restart: always\n",
 				name, scalar(service), scalar(dir))}}
 		if s.http && !source.http {
 			k.addCheck("The server on port %d must speak HTTP; for other protocols change `workload`.", s.port)
 		}
 		if fetches.MatchString(text) {
-			k.addCheck("RUN steps have no network here; docs/how-to/build-images-from-dockerfiles.md has three ways out.")
+			k.addCheck("RUN steps have no network here; docs/how-to/build-images-from-dockerfiles.md describes three solutions.")
 		}
 		found = append(found, k)
 	}

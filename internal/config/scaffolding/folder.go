@@ -59,7 +59,7 @@ func openFolder(root string, entries int) *folder {
 	left := entries
 	f.list(".", 0, &left)
 	if left <= 0 {
-		f.note("the folder has more than %d files; the rest was not looked at", entries)
+		f.note("the folder has more than %d files; the rest was not read", entries)
 	}
 	slices.SortFunc(f.files, func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
@@ -99,7 +99,7 @@ func (f *folder) list(dir string, depth int, left *int) {
 		case markers.MatchString(e.Name()) && e.Type()&fs.ModeSymlink != 0:
 			f.note("%s is a symbolic link, which init does not follow", name)
 		case markers.MatchString(e.Name()) && !e.Type().IsRegular():
-			f.note("%s is no regular file", name)
+			f.note("%s is not a regular file", name)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (f *folder) read(name string) string {
 		f.note("%s cannot be read", name)
 		return ""
 	case bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content):
-		f.note("%s is no text and was not read", name)
+		f.note("%s is not text and was not read", name)
 		return ""
 	}
 	f.texts[name] = string(content)

@@ -594,7 +594,7 @@ func TestUsageLines(t *testing.T) {
 		{"usage: kvd PORT DATAFILE", []string{"command: ./kvd 8080 /data/kvd.data\n", `volumes: ["data:/data"]`,
 			"follow the program's usage line: kvd PORT DATAFILE"}, []string{"add those"}},
 		{"Usage: %s <data-dir> <port> [LEVEL]", []string{"command: ./kvd /data 8080\n", `volumes: ["data:/data"]`}, nil},
-		{"usage: kvd MODE PORT", []string{"command: ./kvd\n", "add those that it needs to `command`. Its usage line is: kvd MODE PORT."},
+		{"usage: kvd MODE PORT", []string{"command: ./kvd\n", "add the ones it needs to `command`. Its usage line is: kvd MODE PORT."},
 			[]string{"volumes"}},
 		{"usage: kvd serve PORT", []string{"command: ./kvd\n", "Its usage line is"}, []string{"volumes"}},
 		{"no arguments", []string{"command: ./kvd\n"}, []string{"usage line"}},

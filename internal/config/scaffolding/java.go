@@ -82,7 +82,7 @@ func (f *folder) mavenProgram(pom string) []sketch {
 		f.note("%s: the name of its jar was not recognised", pom)
 		return nil
 	case !mavenRuns.MatchString(text):
-		f.note("%s: its jar names no main class, so `java -jar` cannot run it", pom)
+		f.note("%s: its jar has no main class, so `java -jar` cannot run it", pom)
 		return nil
 	}
 	build := []string{"mvn", "-q", "-f", pom, "package", "-DskipTests"}
@@ -111,7 +111,7 @@ func (f *folder) gradleProgram(gradle string) []sketch {
 	}
 	if !gradleRuns.MatchString(text) || title == "" {
 		if text != "" {
-			f.note("%s: it has no plugin `application`, so no program was recognised", gradle)
+			f.note("%s: it does not use the plugin `application`, so no program was recognised", gradle)
 		}
 		return nil
 	}

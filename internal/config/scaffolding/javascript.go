@@ -48,7 +48,7 @@ func (f *folder) nodeProgram(name string) []sketch {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		f.note("%s is not a package that can be read", name)
+		f.note("%s cannot be read as a package", name)
 		return nil
 	}
 	dir := path.Dir(name)

@@ -79,8 +79,8 @@ func (f *folder) pythonProgram(name string, command ...string) sketch {
 	}
 	k := program(name, "the Python program "+name, title, s, nil, command...)
 	if f.has("requirements.txt") || f.has("pyproject.toml") {
-		k.addCheck("Its packages must be installed for the python3 of this machine, " +
-			"or `command` names the one of a virtual environment.")
+		k.addCheck("Install its packages for this machine's python3, " +
+			"or use the python3 of a virtual environment in `command`.")
 	}
 	return k
 }

@@ -66,7 +66,7 @@ func Find(dir string) Findings {
 // Example is a configuration that works in an empty folder, with comments.
 func Example() World {
 	return World{Name: ExampleName, What: "an example: three servers of Python's http.server",
-		Checks: []string{"Put your own program instead of `python3 -m http.server`."},
+		Checks: []string{"Replace `python3 -m http.server` with your own program."},
 		Files:  map[string][]byte{ConfigName: []byte(example)}}
 }
 
@@ -80,6 +80,6 @@ func (f Findings) Choose(name string) (World, error) {
 		}
 		names = append(names, w.Name)
 	}
-	return World{}, fmt.Errorf("there is no %q to write a configuration for; there are %s",
+	return World{}, fmt.Errorf("found no %q to write a configuration for; choose one of %s",
 		name, strings.Join(names, ", "))
 }

@@ -80,7 +80,7 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 		if len(n.volumes) > 0 {
 			n.volumes = []string{"{{.Name}}-" + n.volumes[0]}
 		}
-		k.addCheck("The program takes %s, so there are three nodes. Its value needs the form that the program expects.", s.peers)
+		k.addCheck("The program takes %s, so there are three nodes. Check that its value has the form the program expects.", s.peers)
 	}
 	k.nodes = []node{n}
 	if s.http {
@@ -92,9 +92,9 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 	} else if used {
 		k.addCheck("The arguments in `command` follow the program's usage line: %s.", s.usage)
 	} else if s.arguments && s.usage != "" {
-		k.addCheck("The program reads command-line arguments: add those that it needs to `command`. Its usage line is: %s.", s.usage)
+		k.addCheck("The program reads command-line arguments: add the ones it needs to `command`. Its usage line is: %s.", s.usage)
 	} else if s.arguments {
-		k.addCheck("The program reads command-line arguments: add those that it needs to `command`.")
+		k.addCheck("The program reads command-line arguments: add the ones it needs to `command`.")
 	}
 	return k
 }
@@ -268,7 +268,7 @@ func (s *sketch) writeWorkload(b *strings.Builder, f *folder) {
 	case target != "":
 		name := s.addStarter(f)
 		fmt.Fprintf(b, placeholder, name)
-		fmt.Fprintf(b, `# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
+		fmt.Fprintf(b, `# What must hold. Bloodhound always checks for crashes, panics and unexpected exits.
 properties:
   # Once the driver is complete:
   # - name: linearizable
@@ -286,12 +286,12 @@ properties:
 	default:
 		name := s.addStarter(f)
 		fmt.Fprintf(b, placeholder, name)
-		b.WriteString("# What must hold: nothing is known yet. Crashes, panics and unexpected exits are looked for\n" +
-			"# without being listed.\n# properties: []\n\n")
+		b.WriteString("# What must hold. Nothing is listed yet, but Bloodhound always checks for crashes, panics\n" +
+			"# and unexpected exits.\n# properties: []\n\n")
 		s.addCheck("No port was found: set it in %s, edit `perform` there, uncomment `workload`, and list in `properties` what must hold.", name)
 	}
 	if s.server.loopback {
-		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: let it listen on 0.0.0.0.")
+		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: make it listen on 0.0.0.0.")
 	}
 	b.WriteString(faultSection)
 	if !s.server.http || s.server.json || !s.server.register {
@@ -354,7 +354,7 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string, f *folder) {
 	if !s.server.puts && !s.server.json && len(s.server.otherWrites) == 0 {
 		b.WriteString(writesHint)
 	}
-	b.WriteString("\n# What must hold. Crashes, panics and unexpected exits are looked for without being listed.\nproperties:\n")
+	b.WriteString("\n# What must hold. Bloodhound always checks for crashes, panics and unexpected exits.\nproperties:\n")
 	switch {
 	case s.server.json:
 		writes := s.server.otherWrites
@@ -376,7 +376,7 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string, f *folder) {
 	case puts:
 		s.addCheck("It is not clear that GET %s returns what %s stores, so the property `linearizable` is commented out.", path, method)
 		fmt.Fprintf(b, `  # Only where %s stores the body, and GET returns the same bytes or 404. A counter, a queue or a transfer needs a
-  # driver of your own (bloodhound docs write-a-driver), and a counter or a queue the key model of the check.
+  # driver of your own (bloodhound docs write-a-driver), and a counter or a queue also a key model of the check.
 `, method)
 		b.WriteString(asComment(linearizable))
 	case len(s.server.otherWrites) > 0:
@@ -433,7 +433,7 @@ func wordsOf(routes []string, none string) string {
 const redisPort = 6379
 
 func (s *sketch) writeRedis(b *strings.Builder) {
-	s.addCheck("Port %d is assumed to be Redis, whose driver does SET and GET.", redisPort)
+	s.addCheck("Port %d is assumed to be Redis, whose driver sends SET and GET.", redisPort)
 	fmt.Fprintf(b, `# The client. docs/reference/workloads.md lists other drivers.
 workload:
   driver: redis
@@ -446,7 +446,7 @@ workload:
       - {type: SET, weight: 1, key_pattern: "key-{random:0-4}"}
       - {type: GET, weight: 1, key_pattern: "key-{random:0-4}"}
 
-# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
+# What must hold. Bloodhound always checks for crashes, panics and unexpected exits.
 properties:
   - name: linearizable
     kind: safety

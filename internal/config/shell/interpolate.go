@@ -15,7 +15,7 @@ const MaxBytes = 4 << 20
 
 var (
 	ErrDollar = errors.New("a dollar sign without a variable")
-	ErrLong   = fmt.Errorf("more than %d MiB with its variables filled in", MaxBytes>>20)
+	ErrLong   = fmt.Errorf("more than %d MiB after its variables are filled in", MaxBytes>>20)
 )
 
 // Interpolate fills variables into a text with Compose's rules: $NAME and ${NAME}; ${NAME:-default} where NAME is unset

@@ -33,7 +33,7 @@ func (r *Reader) EnvFile(name string, content []byte, lookup func(string) (strin
 		key, value, set := strings.Cut(trimmed, "=")
 		key = strings.TrimSpace(key)
 		if key == "" || strings.ContainsAny(key, " \t\x00\"'") {
-			r.Fail(at, "write NAME=value, or # in front of a comment", "this line is not a variable")
+			r.Fail(at, "write NAME=value, or start a comment with #", "this line is not a variable")
 			continue
 		}
 		text, unset, err := shell.Value(value, known)

@@ -33,7 +33,8 @@ func (r *Reader) Fill(at Position, text string) bool {
 		return true
 	}
 	if before <= maxFilledBytes {
-		r.Fail(at, "use shorter variables, or in fewer places", "all values have more than %d MiB with their variables filled in", maxFilledBytes>>20)
+		r.Fail(at, "use shorter variables, or use them in fewer places",
+			"all values together have more than %d MiB after their variables are filled in", maxFilledBytes>>20)
 	}
 	return false
 }

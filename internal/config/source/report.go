@@ -31,7 +31,7 @@ func (at Position) Mistake(message, remedy string) *Error {
 			e.Source = at.File.lines[at.Line-1]
 		}
 		if names := at.File.Unset[at.Spot()]; len(names) > 0 {
-			e.Message += fmt.Sprintf(" (variables that are not set, and so empty: %s)", strings.Join(names, ", "))
+			e.Message += fmt.Sprintf(" (unset variables, which are empty: %s)", strings.Join(names, ", "))
 			e.Remedy = SetRemedy(names) + "; otherwise: " + e.Remedy
 		}
 	}

@@ -112,7 +112,7 @@ func bindSource(l *load.State, item *source.Node, key string, v *world.Volume) {
 		v.Kind, v.NoCopy = world.Named, true
 		l.Note(item.Position, key, "%s does not exist; the mount starts as an empty folder", v.Source)
 	case err == nil && info.Mode()&os.ModeSocket != 0:
-		l.Note(item.Position, key, "%s is a socket of the host; no program answers on it in a world", v.Source)
+		l.Note(item.Position, key, "%s is a socket of the host; in a world nothing listens on it", v.Source)
 	}
 }
 

@@ -58,7 +58,7 @@ func (b Bits) MarshalText() ([]byte, error) {
 	return base64.RawStdEncoding.AppendEncode(nil, raw), nil
 }
 
-var errBits = errors.New("a set of places must be base64 of whole words of 8 bytes")
+var errBits = errors.New("a set of places must be base64 of whole 8-byte words")
 
 // UnmarshalText reads what MarshalText has written.
 func (b *Bits) UnmarshalText(text []byte) error {

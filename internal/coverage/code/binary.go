@@ -44,9 +44,9 @@ type Segment struct{ Addr, Offset, Size uint64 }
 
 // Errors of Analyse: why nothing of a file can be watched.
 var (
-	errNotELF      = errors.New("it is no ELF program for x86-64")
+	errNotELF      = errors.New("it is not an ELF program for x86-64")
 	ErrTooLarge    = fmt.Errorf("it is larger than %d MiB", MaxFileBytes>>20)
-	errNoFunctions = errors.New("it tells of no function: it has neither symbols, nor .eh_frame, nor Go's tables")
+	errNoFunctions = errors.New("it describes no functions: it has neither symbols, nor .eh_frame, nor Go's tables")
 )
 
 // Digest is the SHA-256 of a file's bytes, hex.
@@ -102,7 +102,7 @@ func (b *Binary) Offset(addr uint64) uint64 {
 			return addr - s.Addr + s.Offset
 		}
 	}
-	panic(fmt.Sprintf("code: address %#x is in no executable segment", addr))
+	panic(fmt.Sprintf("code: address %#x is not in an executable segment", addr))
 }
 
 // Total is how many blocks of the binary runs can report.

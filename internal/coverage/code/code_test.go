@@ -36,7 +36,7 @@ func TestStateMerges(t *testing.T) {
 		t.Errorf("%d are new", fresh)
 	}
 	s.Merge(blocks.Hits{Digest: "b", Path: "/a", Total: 10, Blocks: blocks.List{0}})
-	s.Merge(blocks.Hits{Digest: "c", Path: "/c", Off: "it is no ELF program"})
+	s.Merge(blocks.Hits{Digest: "c", Path: "/c", Off: "it is not an ELF program"})
 	if covered, total := sum(s); covered != 5 || total != 110 {
 		t.Errorf("%d of %d", covered, total)
 	}

@@ -27,9 +27,9 @@ func ModuleDigest(m *blocks.Module, file string, edges int) string {
 // edgesUnknown says why nothing is known of a module's edges but their numbers.
 func edgesUnknown(m *blocks.Module) error {
 	if m == nil || m.Symbols == "" {
-		return errors.New("its edges are told from no file that is known")
+		return errors.New("no known file describes its edges")
 	}
-	return fmt.Errorf("its edges are numbers: the world has no file of symbols %s, in /symbols or beside the program", m.Symbols)
+	return fmt.Errorf("its edges have only numbers: the world has no symbol file %s, in /symbols or next to the program", m.Symbols)
 }
 
 // AddEdges adds the edges of a module that a process has reported: so many bits, behind those to skip. Guards are numbered from 0; other
@@ -82,7 +82,7 @@ func symbolNames(table []byte, edges int) (*Names, error) {
 		}
 	}
 	if columns == nil || !slices.Contains(columns, "address") {
-		return nil, errors.New("its file of symbols has no column called address")
+		return nil, errors.New("its symbol file has no column called address")
 	}
 	n.group(func(i int) (name, file string) { return known[i].function, known[i].file })
 	return n, nil

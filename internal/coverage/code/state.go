@@ -83,7 +83,7 @@ func Load(path string) (*State, error) {
 	}
 	for _, f := range s.Files {
 		if f.Total < 0 || len(f.Covered) != len(blocks.NewBits(f.Total)) || f.Always != nil && len(f.Always) != len(f.Covered) {
-			return nil, fmt.Errorf("%s: the set of %s is not that of %d places", path, f.Path, f.Total)
+			return nil, fmt.Errorf("%s: the set of %s does not have %d places", path, f.Path, f.Total)
 		}
 	}
 	return s, nil
@@ -110,9 +110,9 @@ func (f *File) Names() (*Names, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("its file cannot be read any more: %w", err)
+		return nil, fmt.Errorf("its file can no longer be read: %w", err)
 	case digest != f.Digest:
-		return nil, fmt.Errorf("its file on this machine, %s, is another one by now", f.Host)
+		return nil, fmt.Errorf("its file on this machine, %s, has changed", f.Host)
 	case f.Module != nil && f.Module.Symbols != "":
 		return symbolNames(file, f.Total)
 	}
@@ -128,7 +128,7 @@ func (f *File) Names() (*Names, error) {
 		return nil, err
 	}
 	if b.Total() != f.Total {
-		return nil, fmt.Errorf("it has %d blocks, and not the %d that were watched", b.Total(), f.Total)
+		return nil, fmt.Errorf("it has %d blocks, not the %d that were watched", b.Total(), f.Total)
 	}
 	return NewNames(b, file, debug)
 }

@@ -27,7 +27,7 @@ type Choice []string
 func Check(pattern string) error {
 	p := strings.TrimPrefix(pattern, "!")
 	if _, err := path.Match(p, ""); err != nil || p == "" {
-		return fmt.Errorf("%q is no pattern of file names", pattern)
+		return fmt.Errorf("%q is not a valid pattern for file names", pattern)
 	}
 	return nil
 }

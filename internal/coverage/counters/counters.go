@@ -22,10 +22,10 @@ var sectionBegin, sectionEnd uintptr
 
 var (
 	// errNone reports a program without readable counters.
-	errNone = errors.New("this program has no counters of executed code that could be read; build it by `go build -cover " +
+	errNone = errors.New("this program has no readable coverage counters; build it with `go build -cover " +
 		"-coverpkg=PACKAGES`, with the main package among them (the counters of a test program cannot be read while it runs)")
 	// errStrange reports counters that are not where they are expected.
-	errStrange = errors.New("counters of executed code: they do not lie as expected; Bloodhound does not know the form of this version of Go")
+	errStrange = errors.New("coverage counters are not where Bloodhound expects them; it does not support this version of Go")
 )
 
 // New finds out whether there are counters.

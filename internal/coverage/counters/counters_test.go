@@ -20,8 +20,8 @@ func TestBlocksThatWereExecuted(t *testing.T) {
 		{"counted atomically", []string{"-cover", "-covermode=atomic", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
 		{"position-independent and stripped",
 			[]string{"-cover", "-covermode=count", "-buildmode=pie", "-ldflags=-s -w", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
-		{"not counted", nil, "this program has no counters"},
-		{"without the main package", []string{"-cover", "-coverpkg=" + pkg + "/counts"}, "this program has no counters"},
+		{"not counted", nil, "this program has no readable coverage counters"},
+		{"without the main package", []string{"-cover", "-coverpkg=" + pkg + "/counts"}, "this program has no readable coverage counters"},
 	} {
 		bin := filepath.Join(t.TempDir(), "counted")
 		build := exec.Command("go", append(append([]string{"build"}, c.flags...), "-o", bin, pkg)...)
@@ -51,7 +51,7 @@ func TestStrangeCounters(t *testing.T) {
 		"no function":            {0, 1},
 		"a number too large":     {1 << 31, 7, 8, 1},
 	} {
-		if err := walk(section, func(_, _ uint32, _ []uint32) {}); err == nil || !strings.Contains(err.Error(), "does not know the form") {
+		if err := walk(section, func(_, _ uint32, _ []uint32) {}); err == nil || !strings.Contains(err.Error(), "does not support this version") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

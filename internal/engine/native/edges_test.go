@@ -170,7 +170,7 @@ func TestNotifiedEdges(t *testing.T) {
 	hits := unmoved(t, spec)
 	got := edgesOf(t, hits)
 	want := []string{"third +5\nfirst +3 +6\nsecond +9\nthird -3\n",
-		"1 of 3: its edges are numbers: the world has no file of symbols other.sym.tsv, in /symbols or beside the program\n"}
+		"1 of 3: its edges have only numbers: the world has no symbol file other.sym.tsv, in /symbols or next to the program\n"}
 	if got != want[0]+want[1] && got != want[1]+want[0] {
 		t.Errorf("reported:\n%s", got)
 	}

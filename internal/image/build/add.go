@@ -31,13 +31,13 @@ func (s *steps) add(c *instructions.AddCommand) error {
 	inputs := []string{"ADD", text(c.ExcludePatterns)}
 	for _, p := range c.SourcePaths {
 		if isGit(p) {
-			return &Error{Text: fmt.Sprintf("%s is a repository, and nothing is fetched from one here", p), Remedy: "clone it below the context, and COPY it"}
+			return &Error{Text: fmt.Sprintf("%s is a repository, which a build cannot fetch", p), Remedy: "clone it into the context, and COPY it"}
 		}
 		it := item{unpack: c.Unpack == nil || *c.Unpack}
 		if isURL(p) {
 			if c.Checksum == "" {
-				return &Error{Text: fmt.Sprintf("%s may have another content tomorrow", p),
-					Remedy: "give ADD its --checksum=sha256:..., or download the file into the context"}
+				return &Error{Text: fmt.Sprintf("the contents of %s may change", p),
+					Remedy: "add --checksum=sha256:... to ADD, or download the file into the context"}
 			}
 			it.unpack = c.Unpack != nil && *c.Unpack
 			inputs = append(inputs, p, c.Checksum, fmt.Sprint(it.unpack))
@@ -85,8 +85,8 @@ const (
 func (s *steps) download(from, checksum string) (*files, error) {
 	want, ok := strings.CutPrefix(checksum, "sha256:")
 	if raw, err := hex.DecodeString(want); !ok || err != nil || len(raw) != sha256.Size || strings.ToLower(want) != want {
-		return nil, &Error{Text: fmt.Sprintf("--checksum=%s is none that is known here", checksum),
-			Remedy: "write sha256: and 64 digits, of which the letters are small"}
+		return nil, &Error{Text: fmt.Sprintf("--checksum=%s is not a valid checksum", checksum),
+			Remedy: "write sha256: and 64 lower-case hexadecimal digits"}
 	}
 	u, err := url.Parse(from)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *steps) download(from, checksum string) (*files, error) {
 	}
 	if got != want {
 		return nil, &Error{Text: fmt.Sprintf("%s has the digest sha256:%s, not %s", from, got, checksum),
-			Remedy: "look at what changed there before you trust it"}
+			Remedy: "find out what changed before you trust it"}
 	}
 	return s.single(name, got, n), nil
 }
@@ -150,7 +150,7 @@ func (cp *copying) unpack(l *layer, f *files, e *rootfs.Entry, o owner) (bool, e
 	}
 	unpacked, err := l.Store.Unpack(l.ctx, b, func() int64 { return in.n })
 	if err != nil {
-		return true, &Error{Text: fmt.Sprintf("%s: %v", e.Path, err), Remedy: "COPY leaves an archive as it is"}
+		return true, &Error{Text: fmt.Sprintf("%s: %v", e.Path, err), Remedy: "use COPY, which does not unpack archives"}
 	}
 	to, err := l.folder(cp.dest, o)
 	if err != nil {

@@ -206,9 +206,9 @@ func (w *work) parse() error {
 	r := w.request
 	if st, err := os.Stat(r.Context); err != nil || !st.IsDir() {
 		if remote(r.Context) {
-			return &Error{File: r.Context, Text: "the context of a build must be a folder of this machine", Remedy: "fetch it, and name the folder"}
+			return &Error{File: r.Context, Text: "the build context must be a folder on this machine", Remedy: "fetch it, and set `context:` to its folder"}
 		}
-		return &Error{File: r.Context, Text: "the context is no folder that is there", Remedy: "name one with `context:`"}
+		return &Error{File: r.Context, Text: "the context is not an existing folder", Remedy: "set `context:` to a folder"}
 	}
 	if r.Inline != "" {
 		f, err := parseDockerfile("dockerfile_inline", []byte(r.Inline))
@@ -230,7 +230,7 @@ func (w *work) parse() error {
 		shown = rel
 	}
 	if err != nil {
-		return &Error{File: shown, Text: "cannot read the Dockerfile: " + err.Error(), Remedy: "name it with `dockerfile:`"}
+		return &Error{File: shown, Text: "cannot read the Dockerfile: " + err.Error(), Remedy: "set its path with `dockerfile:`"}
 	}
 	if w.file, err = parseDockerfile(shown, content); err != nil {
 		return err

@@ -362,34 +362,34 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ name, dockerfile, want string }{
 		{"no FROM", "RUN x", "Dockerfile:1"},
 		{"empty", "# nothing", "Dockerfile"},
-		{"an instruction that there is not", "FROM base\nCOPPY a b", "Dockerfile:2: there is no instruction"},
+		{"an instruction that there is not", "FROM base\nCOPPY a b", "Dockerfile:2: unknown instruction"},
 		{"a flag that there is not", "FROM base\nCOPY --from=base --hardly a b", "Dockerfile:2: "},
 		{"a file that is not there", "FROM base\n\nCOPY nowhere /x", "Dockerfile:3: nowhere is not there: the context is "},
-		{"a file that is left out", "FROM base\nCOPY secret /x", "Dockerfile:2: secret is not there: it is there, but .dockerignore leaves it out"},
-		{"out of the context", "FROM base\nCOPY ../nowhere /x", "Dockerfile:2: ../nowhere leads out of the context; name a wider `context:`"},
+		{"a file that is left out", "FROM base\nCOPY secret /x", "Dockerfile:2: secret is not there: the file exists, but .dockerignore excludes it"},
+		{"out of the context", "FROM base\nCOPY ../nowhere /x", "Dockerfile:2: ../nowhere is outside the context; use a larger `context:`"},
 		{"a link out of the context", "FROM base\nCOPY out /x", "Dockerfile:2: out is not there"},
 		{"a link far out of the context", "FROM base\nCOPY far /x", "Dockerfile:2: far is not there"},
-		{"a user that there is not", "FROM base\nCOPY --chown=eve a /x", `Dockerfile:2: the image's /etc/passwd has no "eve"; make it with a RUN before`},
-		{"a mode that is none", "FROM base\nCOPY --chmod=99 a /x", "Dockerfile:2: --chmod=99 is no mode"},
-		{"several to a name", "FROM base\nCOPY a b /x", "Dockerfile:2: 2 sources, and the destination /x is no folder; end it with /"},
-		{"below a file", "FROM base\nCOPY a /etc/passwd/x", "Dockerfile:2: /etc/passwd is no folder in the image"},
+		{"a user that there is not", "FROM base\nCOPY --chown=eve a /x", `Dockerfile:2: the image's /etc/passwd has no "eve"; create it in an earlier RUN`},
+		{"a mode that is none", "FROM base\nCOPY --chmod=99 a /x", "Dockerfile:2: --chmod=99 is not a valid mode"},
+		{"several to a name", "FROM base\nCOPY a b /x", "Dockerfile:2: there are 2 sources, but the destination /x is not a folder; end it with /"},
+		{"below a file", "FROM base\nCOPY a /etc/passwd/x", "Dockerfile:2: /etc/passwd is not a folder in the image"},
 		{"a folder in the place of a link", "FROM base\nCOPY tree /", "Dockerfile:2: a folder cannot be copied to /bin"},
 		{"an image that there is not", "FROM base\nFROM other", "Dockerfile:2: FROM other: there is no image other"},
-		{"no image", "FROM base\nFROM ${NONE}", "Dockerfile:2: FROM ${NONE} names no image"},
+		{"no image", "FROM base\nFROM ${NONE}", "Dockerfile:2: FROM ${NONE} is not an image"},
 		{"a stage that comes later", "FROM base AS one\nCOPY --from=later a b\nFROM one AS later", "Dockerfile:2: COPY: there is no image later"},
-		{"another platform", "FROM --platform=linux/arm64 base", "Dockerfile:1: programs for linux/arm64 do not run here"},
+		{"another platform", "FROM --platform=linux/arm64 base", "Dockerfile:1: programs for linux/arm64 cannot run here"},
 		{"what changes by itself", "FROM base\nADD https://example.org/x /x",
-			"Dockerfile:2: https://example.org/x may have another content tomorrow; give ADD its --checksum"},
+			"Dockerfile:2: the contents of https://example.org/x may change; add --checksum"},
 		{"a checksum that is none", "FROM base\nADD --checksum=sha256:../../../x https://example.org/x /x", "Dockerfile:2: "},
 		{"an empty checksum", "FROM base\nADD --checksum=sha256: https://example.org/x /x", "Dockerfile:2: "},
 		{"a repository", "FROM base\nADD https://example.org/x.git /x", "is a repository"},
-		{"keys of this machine", "FROM base\nRUN --mount=type=ssh x", "Dockerfile:2: RUN --mount=type=ssh: nothing of this machine reaches a RUN"},
+		{"keys of this machine", "FROM base\nRUN --mount=type=ssh x", "Dockerfile:2: RUN --mount=type=ssh: a RUN cannot use anything of this machine"},
 		{"a secret that there is not", "FROM base\nRUN --mount=type=secret,id=k,required=true x", `Dockerfile:2: RUN needs the secret "k"`},
 		{"a mount in the place of everything", "FROM base\nRUN --mount=type=tmpfs,target=/ x", "Dockerfile:2: "},
-		{"a port that is none", "FROM base\nEXPOSE http", "Dockerfile:2: EXPOSE http is no port"},
+		{"a port that is none", "FROM base\nEXPOSE http", "Dockerfile:2: EXPOSE http is not a port"},
 		{"a command that fails", "FROM base\n\nRUN make", "Dockerfile:3: RUN make: exit status 2\n  | make: *** no rule"},
-		{"a command that fails for want of a network", "FROM base\nRUN apt-get install -y x", "a RUN has no network here"},
-		{"an archive that climbs", "FROM base\nADD bad.tar /", `Dockerfile:2: bad.tar: "../x" leads out of the image; COPY leaves an archive as it is`},
+		{"a command that fails for want of a network", "FROM base\nRUN apt-get install -y x", "a RUN has no network access"},
+		{"an archive that climbs", "FROM base\nADD bad.tar /", `Dockerfile:2: bad.tar: "../x" is outside the image; use COPY, which does not unpack archives`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, map[string]string{"a": "a", "b": "b", "secret": "s", ".dockerignore": "secret",
@@ -410,7 +410,7 @@ func TestMistakes(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := b.try(func(r *Request) { r.Context = "https://example.org/x.git" }); err == nil ||
-		!strings.Contains(err.Error(), "must be a folder of this machine") {
+		!strings.Contains(err.Error(), "must be a folder on this machine") {
 		t.Errorf("%v", err)
 	}
 }

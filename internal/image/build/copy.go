@@ -66,13 +66,13 @@ func (s *steps) copy(c *instructions.CopyCommand) error {
 // copying reads what COPY and ADD share.
 func (s *steps) copying(p instructions.SourcesAndDest, link bool, chown, chmod string, excludes []string) (*copying, error) {
 	if p.DestPath == "" {
-		return nil, &Error{Text: "the destination is empty", Remedy: "name a path of the image"}
+		return nil, &Error{Text: "the destination is empty", Remedy: "write a path in the image"}
 	}
 	cp := &copying{dest: s.inImage(p.DestPath), link: link, chown: chown, chmod: chmod}
 	last := path.Base(p.DestPath)
 	cp.isFolder = strings.HasSuffix(p.DestPath, "/") || last == "." || last == ".." || cp.dest == "/"
 	if n := len(p.SourcePaths) + len(p.SourceContents); n > 1 && !cp.isFolder {
-		return nil, &Error{Text: fmt.Sprintf("%d sources, and the destination %s is no folder", n, p.DestPath), Remedy: "end it with /"}
+		return nil, &Error{Text: fmt.Sprintf("there are %d sources, but the destination %s is not a folder", n, p.DestPath), Remedy: "end it with /"}
 	}
 	if len(excludes) > 0 {
 		var err error
@@ -146,7 +146,7 @@ func (s *steps) sources(from string) (*files, error) {
 func (s *steps) filesOf(st *state) (*files, error) {
 	f := &files{key: st.key, owned: true, digest: func(e *rootfs.Entry) (string, error) { return e.Digest, nil },
 		open:    func(e *rootfs.Entry) (io.ReadCloser, error) { return os.Open(s.Store.File(e.Digest)) },
-		missing: func(string) string { return "the stage or image that it is copied from does not have it" }}
+		missing: func(string) string { return "the stage or image to copy from does not have it" }}
 	if !s.do {
 		return f, nil
 	}
@@ -164,8 +164,8 @@ func (cp *copying) find(f *files, pattern string) (item, error) {
 	missing := func(p string) error {
 		e := &Error{Text: fmt.Sprintf("%s is not there: %s", pattern, f.missing(p))}
 		if strings.HasPrefix(path.Clean(pattern), "..") {
-			e.Text = fmt.Sprintf("%s leads out of the context", pattern)
-			e.Remedy = "name a wider `context:`, or add the folder to `additional_contexts:` and copy from it with --from"
+			e.Text = fmt.Sprintf("%s is outside the context", pattern)
+			e.Remedy = "use a larger `context:`, or add the folder to `additional_contexts:` and copy from it with --from"
 		}
 		return e
 	}
@@ -480,8 +480,8 @@ func (cp *copying) put(l *layer, f *files, e *rootfs.Entry, at string, o owner) 
 		n.Mode = mode
 	}
 	if there := l.lookup(at); there != nil && n.Kind == rootfs.Folder && there.Kind != rootfs.Folder {
-		return &Error{Text: fmt.Sprintf("a folder cannot be copied to /%s, which is no folder in the image", at),
-			Remedy: "copy it to where that leads, or take --link"}
+		return &Error{Text: fmt.Sprintf("a folder cannot be copied to /%s, which is not a folder in the image", at),
+			Remedy: "copy to the folder it links to, or use --link"}
 	} else if there != nil && there.Kind == rootfs.Folder && n.Kind != rootfs.Folder {
 		return &Error{Text: fmt.Sprintf("a file cannot be copied to /%s, which is a folder in the image", at)}
 	}
@@ -492,13 +492,13 @@ func (cp *copying) put(l *layer, f *files, e *rootfs.Entry, at string, o owner) 
 func chmod(change string, was uint32, folder bool) (uint32, error) {
 	if n, err := strconv.ParseUint(change, 8, 32); err == nil {
 		if n > 0o7777 {
-			return 0, &Error{Text: fmt.Sprintf("--chmod=%s is no mode", change), Remedy: "write such as 755 or u=rwX,go=rX"}
+			return 0, &Error{Text: fmt.Sprintf("--chmod=%s is not a valid mode", change), Remedy: "write a mode such as 755 or u=rwX,go=rX"}
 		}
 		return uint32(n), nil
 	}
 	set, err := mode.Parse(change)
 	if err != nil {
-		return 0, &Error{Text: fmt.Sprintf("--chmod=%s is no mode: %v", change, err), Remedy: "write such as 755 or u=rwX,go=rX"}
+		return 0, &Error{Text: fmt.Sprintf("--chmod=%s is not a valid mode: %v", change, err), Remedy: "write a mode such as 755 or u=rwX,go=rX"}
 	}
 	m := os.FileMode(was & 0o777)
 	if folder {

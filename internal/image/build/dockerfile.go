@@ -43,8 +43,8 @@ func parseDockerfile(name string, content []byte) (*dockerfile, error) {
 	for i := range f.stages {
 		st := &f.stages[i]
 		if number += 1 + len(st.Commands); number > maxInstructions {
-			return nil, f.errorAt(st.Location, "part it into several images",
-				"more than %d instructions up to the end of this stage, the limit", maxInstructions)
+			return nil, f.errorAt(st.Location, "split it into several images",
+				"the stages up to this one have more than %d instructions, the limit", maxInstructions)
 		}
 	}
 	return f, nil
@@ -60,7 +60,7 @@ func located(name string, err error) error {
 	}
 	var unknown *instructions.UnknownInstructionError
 	if errors.As(err, &unknown) {
-		e.Line, e.Text = unknown.Line, "there is no instruction "+unknown.Instruction
+		e.Line, e.Text = unknown.Line, "unknown instruction "+unknown.Instruction
 	}
 	if _, rest, ok := strings.Cut(e.Text, "parse error on line "); ok {
 		if line, text, ok := strings.Cut(rest, ": "); ok {
@@ -69,7 +69,7 @@ func located(name string, err error) error {
 			}
 		}
 	}
-	e.Remedy = "https://docs.docker.com/reference/dockerfile/ has the format"
+	e.Remedy = "see https://docs.docker.com/reference/dockerfile/ for the format"
 	return e
 }
 
@@ -105,7 +105,7 @@ func (f *dockerfile) target(name string) (int, error) {
 			names = append(names, n)
 		}
 	}
-	return 0, &Error{File: f.name, Text: fmt.Sprintf("there is no stage %q", name), Remedy: "the stages are " + strings.Join(names, ", ")}
+	return 0, &Error{File: f.name, Text: fmt.Sprintf("unknown stage %q", name), Remedy: "the stages are " + strings.Join(names, ", ")}
 }
 
 // find is the stage of a name, or of a number, that is before another one; -1 is none.

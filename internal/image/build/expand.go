@@ -78,7 +78,7 @@ func (s *scope) count(word string) error {
 			depth--
 		}
 		if depth > maxNesting {
-			return &Error{Text: fmt.Sprintf("more than %d variables inside one another", maxNesting), Remedy: "use a variable for each part"}
+			return &Error{Text: fmt.Sprintf("more than %d nested variables", maxNesting), Remedy: "use a separate variable for each part"}
 		}
 	}
 	s.times = 1
@@ -132,10 +132,10 @@ func checkVariables(lists ...[]string) error {
 	}
 	switch {
 	case number > maxVariables:
-		return &Error{Text: fmt.Sprintf("more than %d variables, the limit", maxVariables), Remedy: "write them into a file of the image"}
+		return &Error{Text: fmt.Sprintf("more than %d variables, the limit", maxVariables), Remedy: "write them to a file in the image"}
 	case size > maxVariablesBytes:
-		return &Error{Text: fmt.Sprintf("the variables have more than %d bytes together, the limit", maxVariablesBytes),
-			Remedy: "no program could be executed with them; write what is long into a file of the image"}
+		return &Error{Text: fmt.Sprintf("the variables together have more than %d bytes, the limit", maxVariablesBytes),
+			Remedy: "no program could start with them; write long values to a file in the image"}
 	}
 	return nil
 }

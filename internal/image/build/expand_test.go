@@ -19,7 +19,7 @@ func TestVariablesAreBounded(t *testing.T) {
 		return b.String()
 	}
 	const much = "the variables of this build expand to more than 64 MiB"
-	const large = "the variables have more than 1048576 bytes together"
+	const large = "the variables together have more than 1048576 bytes"
 	long := "ENV A=" + strings.Repeat("x", 50_000) + "\n"
 	uses := strings.Repeat("$A", 1000)
 	for _, c := range []struct {
@@ -42,8 +42,8 @@ func TestVariablesAreBounded(t *testing.T) {
 		{"a replacement", "FROM scratch\n" + long + "ENV B=${A//x/" + strings.Repeat("y", 5000) + "}\n", 3, much},
 		{"a pattern", "FROM scratch\n" + long + "ENV B=${A#" + strings.Repeat("*", 5000) + "}\n", 3, much},
 		{"names", "FROM scratch\n" + numbered(5000, "ENV A%d=x"), 4097, "more than 4096 variables"},
-		{"nesting", "FROM scratch\nENV A=" + strings.Repeat("${A:-", 1000) + strings.Repeat("}", 1000) + "\n", 2, "more than 64 variables inside one another"},
-		{"ports", "FROM scratch\n" + numbered(100, "EXPOSE 1-65535/p%d"), 6, "EXPOSE names more than 262144 ports"},
+		{"nesting", "FROM scratch\nENV A=" + strings.Repeat("${A:-", 1000) + strings.Repeat("}", 1000) + "\n", 2, "more than 64 nested variables"},
+		{"ports", "FROM scratch\n" + numbered(100, "EXPOSE 1-65535/p%d"), 6, "EXPOSE lists more than 262144 ports"},
 		{"instructions", times(20_000, "FROM scratch"), 10_001, "more than 10000 instructions"},
 		{"instructions of a stage", "FROM scratch\n" + times(20_000, "ENV A=x"), 1, "more than 10000 instructions"},
 	} {

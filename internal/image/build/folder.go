@@ -64,7 +64,7 @@ func (w *work) folder(dir string) (*folder, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, &Error{File: dir, Text: "the context is no folder that can be read: " + err.Error()}
+		return nil, &Error{File: dir, Text: "the context cannot be read as a folder: " + err.Error()}
 	}
 	f := &folder{ctx: w.ctx, dir: dir, root: root, digests: map[string]string{}}
 	w.folders[dir] = f
@@ -76,7 +76,7 @@ func (w *work) folder(dir string) (*folder, error) {
 		if w.ctx.Err() != nil {
 			return nil, w.ctx.Err()
 		}
-		return nil, &Error{File: dir, Text: "the context cannot be read: " + err.Error(), Remedy: "exclude what is not needed in .dockerignore"}
+		return nil, &Error{File: dir, Text: "the context cannot be read: " + err.Error(), Remedy: "exclude files that are not needed in .dockerignore"}
 	}
 	f.files = files{tree: rootfs.NewTree(l), digest: f.digest, open: f.open, missing: f.missing}
 	return f, nil
@@ -104,13 +104,13 @@ func (f *folder) ignore(w *work, main bool) error {
 		}
 		patterns, err := ignorefile.ReadAll(strings.NewReader(string(b)))
 		if len(patterns) > maxIgnorePatterns {
-			err = fmt.Errorf("%d patterns, and %d is the limit", len(patterns), maxIgnorePatterns)
+			err = fmt.Errorf("%d patterns, but the limit is %d", len(patterns), maxIgnorePatterns)
 		}
 		if err == nil && len(patterns) > 0 {
 			f.ignored, err = patternmatcher.New(patterns)
 		}
 		if err != nil {
-			return &Error{File: name, Text: err.Error(), Remedy: "https://docs.docker.com/build/concepts/context/#dockerignore-files has the format"}
+			return &Error{File: name, Text: err.Error(), Remedy: "see https://docs.docker.com/build/concepts/context/#dockerignore-files for the format"}
 		}
 		return nil
 	}
@@ -128,7 +128,7 @@ func (f *folder) walk(l *rootfs.Layer) error {
 			return err
 		}
 		if len(name) > maxNameBytes {
-			return fmt.Errorf("%.40s... has a name of more than %d bytes", name, maxNameBytes)
+			return fmt.Errorf("the name of %.40s... has more than %d bytes", name, maxNameBytes)
 		}
 		dir, base := path.Split(name)
 		if path.Base(dir) == stateFolder && base != "bin" {
@@ -222,7 +222,7 @@ func (f *folder) digest(e *rootfs.Entry) (string, error) {
 	}
 	defer r.Close()
 	if e.Size > image.MaxLayerBytes {
-		text := fmt.Sprintf("%s has %d bytes, and a layer may have %d", e.Path, e.Size, int64(image.MaxLayerBytes))
+		text := fmt.Sprintf("%s has %d bytes, but a layer may have only %d", e.Path, e.Size, int64(image.MaxLayerBytes))
 		return "", &Error{Text: text, Remedy: "exclude it in .dockerignore"}
 	}
 	sum := sha256.New()
@@ -254,7 +254,7 @@ func (f *folder) regular(name string) (*os.File, error) {
 	}
 	if st, err := r.Stat(); err != nil || !st.Mode().IsRegular() {
 		r.Close()
-		return nil, errors.Join(err, fmt.Errorf("%s is no regular file any more", name))
+		return nil, errors.Join(err, fmt.Errorf("%s is no longer a regular file", name))
 	}
 	return r, nil
 }
@@ -274,7 +274,7 @@ func (s *steady) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && hex.EncodeToString(s.sum.Sum(nil)) != s.want {
-		return n, &Error{Text: fmt.Sprintf("%s changed while it was copied", s.name), Remedy: "run again when nothing writes to the context"}
+		return n, &Error{Text: fmt.Sprintf("%s changed while it was copied", s.name), Remedy: "try again when nothing writes to the context"}
 	}
 	return n, err
 }
@@ -284,7 +284,7 @@ func (s *steady) Close() error { return s.r.Close() }
 // missing explains why a path is not in the context.
 func (f *folder) missing(p string) string {
 	if _, err := f.root.Lstat(p); err == nil {
-		return "it is there, but .dockerignore leaves it out"
+		return "the file exists, but .dockerignore excludes it"
 	}
 	return "the context is " + f.dir
 }

@@ -130,7 +130,7 @@ func (l *layer) parents(real string, o owner) error {
 	case e != nil && e.Kind == rootfs.Folder:
 		return nil
 	case e != nil:
-		return &Error{Text: fmt.Sprintf("/%s is no folder in the image", real)}
+		return &Error{Text: fmt.Sprintf("/%s is not a folder in the image", real)}
 	}
 	dir := path.Dir(real)
 	if dir == "." {
@@ -184,7 +184,7 @@ func (s *steps) owner(text string) (owner, error) {
 			o.gid, err = strconv.Atoi(f[3])
 		}
 		if err != nil {
-			return o, &Error{Text: fmt.Sprintf("the image's /etc/passwd has no numbers for %s", user)}
+			return o, &Error{Text: fmt.Sprintf("the image's /etc/passwd has no numeric ids for %s", user)}
 		}
 	}
 	if hasGroup && group != "" {
@@ -197,7 +197,7 @@ func (s *steps) owner(text string) (owner, error) {
 			return o, err
 		}
 		if o.gid, err = strconv.Atoi(f[2]); err != nil {
-			return o, &Error{Text: fmt.Sprintf("the image's /etc/group has no number for %s", group)}
+			return o, &Error{Text: fmt.Sprintf("the image's /etc/group has no numeric id for %s", group)}
 		}
 	}
 	return o, nil
@@ -212,7 +212,7 @@ func (s *steps) account(file, name string, fields int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	missing := &Error{Text: fmt.Sprintf("the image's /%s has no %q", file, name), Remedy: "make it with a RUN before, or give a number"}
+	missing := &Error{Text: fmt.Sprintf("the image's /%s has no %q", file, name), Remedy: "create it in an earlier RUN, or use a number"}
 	real, err := resolve(tree.Lookup, file, true)
 	if err != nil {
 		return nil, err

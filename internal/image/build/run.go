@@ -61,11 +61,11 @@ func (s *steps) run(c *instructions.RunCommand) error {
 		switch flag {
 		case "mount", "network", "security":
 		default:
-			return &Error{Text: fmt.Sprintf("RUN --%s is not known here", flag), Remedy: "take it away, or build the image with `docker build`"}
+			return &Error{Text: fmt.Sprintf("RUN --%s is not supported", flag), Remedy: "remove it, or build the image with `docker build`"}
 		}
 	}
 	if n := instructions.GetNetwork(c); s.do && n != instructions.NetworkDefault && n != instructions.NetworkNone {
-		s.report("note: %s: RUN --network=%s has no effect here: no RUN has a network", s.place(c), n)
+		s.report("note: %s: RUN --network=%s has no effect here, since no RUN has network access", s.place(c), n)
 	}
 	config := &s.state.config.Config
 	argv, script := s.command(c)
@@ -154,8 +154,8 @@ func (s *steps) mounts(c *instructions.RunCommand, cmd *Command, inputs *[]strin
 				continue
 			}
 		default:
-			return nil, &Error{Text: fmt.Sprintf("RUN --mount=type=%s: nothing of this machine reaches a RUN", m.Type),
-				Remedy: "copy what it fetches into the context, or build the image with `docker build`"}
+			return nil, &Error{Text: fmt.Sprintf("RUN --mount=type=%s: a RUN cannot use anything of this machine", m.Type),
+				Remedy: "copy the files it fetches into the context, or build the image with `docker build`"}
 		}
 		if err != nil {
 			return nil, err
@@ -230,7 +230,7 @@ func (s *steps) bind(one *mount, m *instructions.Mount, inputs *[]string) error 
 		return err
 	}
 	if f.tree.Lookup(real) == nil {
-		return &Error{Text: fmt.Sprintf("RUN --mount: %s is not there: %s", cmp.Or(m.Source, "/"), f.missing(source))}
+		return &Error{Text: fmt.Sprintf("RUN --mount: %s does not exist: %s", cmp.Or(m.Source, "/"), f.missing(source))}
 	}
 	if f.key == "" {
 		it := item{files: f, paths: []string{real}}
@@ -279,7 +279,7 @@ func (s *steps) secret(one *mount, m *instructions.Mount, cmd *Command) (bool, e
 	secret, ok := s.request.Secrets[id]
 	if !ok {
 		if m.Required {
-			return false, &Error{Text: fmt.Sprintf("RUN needs the secret %q, and the build has none of this name", id), Remedy: "list it under `build.secrets`"}
+			return false, &Error{Text: fmt.Sprintf("RUN needs the secret %q, which the build does not have", id), Remedy: "list it under `build.secrets`"}
 		}
 		return false, nil
 	}
@@ -312,7 +312,7 @@ func (s *steps) secret(one *mount, m *instructions.Mount, cmd *Command) (bool, e
 // run executes a command and writes what it has changed.
 func (l *layer) run(c *instructions.RunCommand, cmd *Command, mounts []mount) error {
 	if l.Run == nil {
-		return &Error{Text: "RUN needs an engine, and there is none on this machine"}
+		return &Error{Text: "RUN needs an engine, but this machine has none"}
 	}
 	layers, err := l.layersOf(l.before)
 	if err != nil {
@@ -349,7 +349,7 @@ func (l *layer) run(c *instructions.RunCommand, cmd *Command, mounts []mount) er
 		return &Error{Text: fmt.Sprintf("%s: %s", title(c), result.Failed), Remedy: remedy(c, result.Output), Output: result.Output}
 	}
 	if result.Unrepeatable != "" {
-		l.report("warning: %s: another build may make another image: %s", l.place(c), result.Unrepeatable)
+		l.report("warning: %s: the next build may produce a different image: %s", l.place(c), result.Unrepeatable)
 	}
 	l.ns = max(l.ns, result.EndNs)
 	if err := l.keepCaches(mounts, append(layers, changes)); err != nil {
@@ -374,7 +374,7 @@ func (l *layer) changed(mounts []mount, changes *rootfs.Layer) error {
 			if e.First = first[name]; e.First == "" {
 				j := slices.IndexFunc(changes.Entries, func(o rootfs.Entry) bool { return o.Path == name && o.First == "" })
 				if j < 0 {
-					return fmt.Errorf("/%s is a further name of /%s, which does not exist", e.Path, name)
+					return fmt.Errorf("/%s is a hard link to /%s, which does not exist", e.Path, name)
 				}
 				e.Digest, e.Size = changes.Entries[j].Digest, changes.Entries[j].Size
 				first[name] = e.Path
@@ -435,8 +435,8 @@ func remedy(c *instructions.RunCommand, output []string) string {
 	if !lost.MatchString(strings.Join(output, "\n")) && !fetches.MatchString(strings.Join(c.CmdLine, " ")) {
 		return ""
 	}
-	return "a RUN has no network here, so that each build makes the same image. Copy what it fetches from the context (`go mod " +
+	return "a RUN has no network access, so that every build produces the same image. COPY the files it fetches from the context (`go mod " +
 		"vendor`, `pip download`, node_modules), " +
-		"begin with an image that has it, or build the image elsewhere, `docker save` it, and name it in bloodhound.yaml: `nodes: " +
+		"start from an image that has them, or build the image elsewhere, `docker save` it, and set it in bloodhound.yaml: `nodes: " +
 		"{SERVICE: {image: \"docker-archive:FILE\"}}`"
 }

@@ -61,15 +61,15 @@ func (w *work) baseState(i int, do bool) (*state, error) {
 		return nil, w.explain(err, st.Location, "FROM")
 	}
 	if base == "" {
-		return nil, w.file.errorAt(st.Location, "give the ARG before FROM a default, or a value in `build.args`",
-			"FROM %s names no image: a variable of it is empty", st.BaseName)
+		return nil, w.file.errorAt(st.Location, "give the ARG before FROM a default, or set it in `build.args`",
+			"FROM %s is not an image: one of its variables is empty", st.BaseName)
 	}
 	platform, err := w.word(st.Platform, known)
 	if err != nil {
 		return nil, w.explain(err, st.Location, "FROM")
 	}
 	if platform != "" && platform != image.HostPlatform && !strings.HasPrefix(platform, image.HostPlatform+"/") {
-		return nil, w.file.errorAt(st.Location, "build for "+image.HostPlatform, "programs for %s do not run here", platform)
+		return nil, w.file.errorAt(st.Location, "build for "+image.HostPlatform, "programs for %s cannot run here", platform)
 	}
 	s, err := w.resolveBase(base, i, do)
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *work) explain(err error, at []parser.Range, what string) error {
 func (w *work) resolveBase(name string, before int, do bool) (*state, error) {
 	if c, ok := w.request.Contexts[name]; ok {
 		if c.Image == nil {
-			return nil, &Error{Text: fmt.Sprintf("the context %s is a folder, and a stage begins with an image", name),
+			return nil, &Error{Text: fmt.Sprintf("the context %s is a folder, but a stage starts from an image", name),
 				Remedy: "copy from it with COPY --from=" + name}
 		}
 		return w.image(name, func() (*image.Image, error) { return c.Image(w.ctx) })
@@ -147,11 +147,11 @@ func (w *work) triggers(i int, s *state, do bool) ([]instructions.Command, error
 	for _, line := range kept {
 		ast, err := parser.Parse(strings.NewReader(line))
 		if err != nil || len(ast.AST.Children) != 1 {
-			return nil, w.file.errorAt(st.Location, "", "ONBUILD %s, of the image %s: it cannot be read", line, st.BaseName)
+			return nil, w.file.errorAt(st.Location, "", "ONBUILD %s of the image %s cannot be parsed", line, st.BaseName)
 		}
 		c, err := instructions.ParseCommand(ast.AST.Children[0])
 		if err != nil {
-			return nil, w.file.errorAt(st.Location, "", "ONBUILD %s, of the image %s: %v", line, st.BaseName, err)
+			return nil, w.file.errorAt(st.Location, "", "ONBUILD %s of the image %s: %v", line, st.BaseName, err)
 		}
 		all = append(all, c)
 	}
@@ -258,7 +258,7 @@ func (s *steps) instruction(c instructions.Command) error {
 	case *instructions.VolumeCommand:
 		for _, v := range c.Volumes {
 			if v == "" {
-				return &Error{Text: "VOLUME names no folder"}
+				return &Error{Text: "VOLUME has an empty path"}
 			}
 			if config.Volumes == nil {
 				config.Volumes = map[string]struct{}{}
@@ -291,8 +291,8 @@ func (s *steps) instruction(c instructions.Command) error {
 	case *instructions.RunCommand:
 		return s.run(c)
 	default:
-		return &Error{Text: fmt.Sprintf("%s is not known here", strings.ToUpper(c.Name())),
-			Remedy: "build the image with `docker build`, and name it in `nodes:`"}
+		return &Error{Text: fmt.Sprintf("%s is not supported", strings.ToUpper(c.Name())),
+			Remedy: "build the image with `docker build`, and set it in `nodes:`"}
 	}
 	return nil
 }
@@ -359,16 +359,16 @@ func (s *steps) expose(c *instructions.ExposeCommand) error {
 			}
 			m := portSpec.FindStringSubmatch(p)
 			if m == nil {
-				return &Error{Text: fmt.Sprintf("EXPOSE %s is no port", p), Remedy: "write such as 8080 or 53/udp"}
+				return &Error{Text: fmt.Sprintf("EXPOSE %s is not a port", p), Remedy: "write a port such as 8080 or 53/udp"}
 			}
 			first, _ := strconv.Atoi(m[1])
 			last, _ := strconv.Atoi(cmp.Or(m[2], m[1]))
 			if first < 1 || last > 65535 || first > last {
-				return &Error{Text: fmt.Sprintf("EXPOSE %s is no port", p), Remedy: "ports are 1 to 65535"}
+				return &Error{Text: fmt.Sprintf("EXPOSE %s is not a port", p), Remedy: "use ports from 1 to 65535"}
 			}
 			if s.exposed += last - first + 1; s.exposed > maxPorts {
-				return &Error{Text: fmt.Sprintf("EXPOSE names more than %d ports, the limit", maxPorts),
-					Remedy: "name those that the image's program listens on"}
+				return &Error{Text: fmt.Sprintf("EXPOSE lists more than %d ports, the limit", maxPorts),
+					Remedy: "list only the ports the image's program listens on"}
 			}
 			if config.ExposedPorts == nil {
 				config.ExposedPorts = map[string]struct{}{}
@@ -397,7 +397,7 @@ func (s *steps) effect(c instructions.Command, inputs []string, change func(*lay
 	}
 	if len(before.layers) >= image.MaxLayers {
 		text := fmt.Sprintf("the image already has %d layers, the limit", image.MaxLayers)
-		return &Error{Text: text, Remedy: "join instructions, or copy files from another stage"}
+		return &Error{Text: text, Remedy: "combine instructions, or copy files from another stage"}
 	}
 	if !s.uncached() && s.recall(key) {
 		return nil

@@ -27,7 +27,7 @@ func ParseHeader(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 		return nil, nil
 	case tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar, tar.TypeBlock, tar.TypeGNUSparse:
 	default:
-		return nil, fmt.Errorf("%s is of the unknown type %q", h.Name, h.Typeflag)
+		return nil, fmt.Errorf("%s has the unknown type %q", h.Name, h.Typeflag)
 	}
 	name, err := clean(h.Name)
 	if err != nil {
@@ -36,7 +36,7 @@ func ParseHeader(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 	dir, base := Split(name)
 	for p := dir; p != ""; p, _ = Split(p) {
 		if i, ok := seen[p]; ok && l.Entries[i].Kind != Folder {
-			return nil, fmt.Errorf("%s lies below %s, which the same layer says is no folder: the layer leads astray", h.Name, p)
+			return nil, fmt.Errorf("%s is below %s, which is not a folder in the same layer", h.Name, p)
 		}
 	}
 	e := &Entry{Path: name, Mode: uint32(h.Mode) & 0o7777, UID: h.Uid, GID: h.Gid, MtimeNs: h.ModTime.UnixNano(), Xattrs: xattrs(h)}
@@ -48,7 +48,7 @@ func ParseHeader(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 	case strings.HasPrefix(base, whiteoutPrefix):
 		hidden := strings.TrimPrefix(base, whiteoutPrefix)
 		if hidden == "" || hidden == "." || hidden == ".." {
-			return nil, fmt.Errorf("%s hides no name", h.Name)
+			return nil, fmt.Errorf("%s is a whiteout without a valid name", h.Name)
 		}
 		return &Entry{Path: path.Join(dir, hidden), Kind: Whiteout}, nil
 	}
@@ -67,7 +67,7 @@ func ParseHeader(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 			l.Skipped = append(l.Skipped, name)
 			return nil, nil
 		}
-		return nil, fmt.Errorf("%s is a device node; worlds have only their own, in /dev", h.Name)
+		return nil, fmt.Errorf("%s is a device node; a world has only its own devices, in /dev", h.Name)
 	case tar.TypeLink:
 		first, err := clean(h.Linkname)
 		if err != nil {
@@ -75,7 +75,7 @@ func ParseHeader(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 		}
 		i, ok := seen[first]
 		if !ok || l.Entries[i].Kind != File && l.Entries[i].Kind != Symlink && l.Entries[i].Kind != FIFO {
-			return nil, fmt.Errorf("%s is a hard link to %s, which is no file that the layer has named before", h.Name, h.Linkname)
+			return nil, fmt.Errorf("%s is a hard link to %s, which is not an earlier file of the layer", h.Name, h.Linkname)
 		}
 		to := l.Entries[i]
 		if to.First == "" {
@@ -87,7 +87,7 @@ func ParseHeader(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 		e.Kind = File
 	}
 	if name == "" && e.Kind != Folder {
-		return nil, fmt.Errorf("the root is no folder")
+		return nil, fmt.Errorf("the root is not a folder")
 	}
 	return e, nil
 }
@@ -95,7 +95,7 @@ func ParseHeader(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 // clean makes a name of an archive relative to the root, and refuses one that climbs out of that root.
 func clean(name string) (string, error) {
 	if len(name) > MaxNameBytes {
-		return "", fmt.Errorf("a name of %d bytes", len(name))
+		return "", fmt.Errorf("a name has %d bytes", len(name))
 	}
 	if strings.ContainsRune(name, 0) {
 		return "", fmt.Errorf("%q has a zero byte", name)
@@ -109,7 +109,7 @@ func clean(name string) (string, error) {
 			depth++
 		}
 		if depth < 0 {
-			return "", fmt.Errorf("%q leads out of the image", name)
+			return "", fmt.Errorf("%q is outside the image", name)
 		}
 		if len(part) > 255 {
 			return "", fmt.Errorf("%q has a part of more than 255 bytes", name)

@@ -24,7 +24,7 @@ func (a *LayerWriter) Add(e *Entry, content io.Reader) error {
 	h := &tar.Header{Name: e.Path, Mode: int64(e.Mode), Uid: e.UID, Gid: e.GID, ModTime: time.Unix(0, e.MtimeNs), Format: tar.FormatPAX}
 	dir, base := Split(e.Path)
 	if e.Kind != Whiteout && e.Kind != Opaque && strings.HasPrefix(base, whiteoutPrefix) {
-		return fmt.Errorf("/%s: layers keep names that begin with %s for themselves", e.Path, whiteoutPrefix)
+		return fmt.Errorf("/%s: names beginning with %s are reserved in image layers", e.Path, whiteoutPrefix)
 	}
 	for name, value := range e.Xattrs {
 		if h.PAXRecords == nil {
@@ -58,7 +58,7 @@ func (a *LayerWriter) Add(e *Entry, content io.Reader) error {
 	if n, err := io.Copy(a.w, content); err != nil {
 		return fmt.Errorf("/%s: %w", e.Path, err)
 	} else if n != h.Size {
-		return fmt.Errorf("/%s has %d of its %d bytes", e.Path, n, h.Size)
+		return fmt.Errorf("/%s has only %d of its %d bytes", e.Path, n, h.Size)
 	}
 	return nil
 }

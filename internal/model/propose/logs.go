@@ -51,7 +51,7 @@ func ReadLogs(names, texts []string) *Logs {
 // run takes in what a run printed, which is in order.
 func (l *Logs) run(name string, lines []string, files int) {
 	if files > 1 {
-		l.Disordered = name + " is of a whole run, and there are other files"
+		l.Disordered = name + " is the log of a whole run, but there are other files"
 	}
 	for _, line := range lines {
 		m := printed.FindStringSubmatch(line)
@@ -79,7 +79,7 @@ func (l *Logs) node(name, node string, lines []string, files int) {
 		l.Events = append(l.Events, model.Event{Kind: model.LineEvent, TimeNs: last, Node: node, Line: line})
 	}
 	if files > 1 && undated > 0 && l.Disordered == "" {
-		l.Disordered = fmt.Sprintf("lines of %s do not begin with a date such as 2006-01-02T15:04:05.000Z, so it is not known what came between them", name)
+		l.Disordered = fmt.Sprintf("lines of %s do not begin with a date such as 2006-01-02T15:04:05.000Z, so their order among other lines is unknown", name)
 	}
 }
 

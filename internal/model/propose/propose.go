@@ -72,7 +72,7 @@ func New(spec *tla.Spec, events []model.Event) (*Proposal, error) {
 		}
 	}
 	if p.lines == 0 {
-		return nil, fmt.Errorf("there are no lines and no events of an SDK to propose a mapping from: make the nodes log their actions")
+		return nil, fmt.Errorf("there are no log lines or SDK events to propose a mapping from: make the nodes log their actions")
 	}
 	p.nodes = slices.Sorted(maps.Keys(nodes))
 	var err error
@@ -382,8 +382,8 @@ func (p *Proposal) Rules() (list []world.ModelRule) {
 		}
 		list = append(list, r)
 	}
-	fallen(world.ModelRule{Crash: true}, p.crash, "no action is named like a crash")
-	fallen(world.ModelRule{Restart: true}, p.restart, "no action is named like a restart")
+	fallen(world.ModelRule{Crash: true}, p.crash, "no action has a name like a crash")
+	fallen(world.ModelRule{Restart: true}, p.restart, "no action has a name like a restart")
 	return list
 }
 

@@ -198,7 +198,7 @@ Next == \E i \in Server : PowerDown(i) \/ (\E j \in Server, t \in Nat : Grant(i,
 		`{sdk: 'vote granted \{"id":"[\w-]+","to":(?P<j>\d+),"term":(?P<term>\d+)', action: Grant, args: ['int(trimPrefix(node, "s"))', int(j), int(term)], optional: true}`,
 		`{log: 'writes (?P<the_key>[\w-]+)', action: Write, args: ['int(trimPrefix(node, "s"))', name(the_key)], optional: true}`,
 		`{crash: true, action: PowerDown, args: ['int(trimPrefix(node, "s"))']}`,
-		`{restart: true, ignore: 'no action is named like a restart'}`,
+		`{restart: true, ignore: 'no action has a name like a restart'}`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -42,8 +42,8 @@ func (p *Proposal) Write(to io.Writer, files *world.Mapping, from string) error 
 	say := func(indent int, format string, args ...any) {
 		fmt.Fprintf(w, "%s# %s\n", strings.Repeat(" ", indent), fmt.Sprintf(format, args...))
 	}
-	say(0, "A proposal, to be edited: rules come from words and numbers that the specification and lines have in common, not from what they mean.")
-	say(0, "Read each rule: is the line written when the step is taken, and before others can see it? Are the arguments the step's?")
+	say(0, "A proposal to edit: rules come from words and numbers that the specification and the lines share, not from their meaning.")
+	say(0, "Read each rule: is the line written when the step is taken, and before others can see it? Are the arguments those of the step?")
 	say(0, "From %s: %s in %s, by nodes %s.", from, plural.Count(p.lines, "line"), plural.Count(len(p.templates), "template"), strings.Join(p.nodes, ", "))
 	for _, a := range p.assumptions() {
 		say(0, "Check: %s", a)
@@ -86,7 +86,7 @@ func (p *Proposal) writeAction(w io.Writer, a *action) {
 	indent := "      # "
 	switch {
 	case a.wrong != "":
-		fmt.Fprintf(w, "%s%s: no rule can name it: %s\n", indent, a, strings.ReplaceAll(a.wrong, "\n", " "))
+		fmt.Fprintf(w, "%s%s: no rule can use it: %s\n", indent, a, strings.ReplaceAll(a.wrong, "\n", " "))
 		return
 	case a == p.crash:
 		fmt.Fprintf(w, "%s%s: crashes of nodes, below\n", indent, a)
@@ -103,7 +103,7 @@ func (p *Proposal) writeAction(w io.Writer, a *action) {
 	for _, m := range p.others[a.name] {
 		lacks := ""
 		if len(m.guessed) > 0 {
-			lacks = ", but no word calls a number " + strings.Join(m.guessed, ", ")
+			lacks = ", but no word identifies a number as " + strings.Join(m.guessed, ", ")
 		}
 		if len(m.missing) > 0 {
 			lacks += ", but nothing in the line can be " + strings.Join(m.missing, ", ")
@@ -125,25 +125,25 @@ func (p *Proposal) assumptions() (list []string) {
 		for _, c := range a.params {
 			if c.kind == server && !sets[c.Set] {
 				sets[c.Set] = true
-				list = append(list, c.Set+" is assumed to be the nodes.")
+				list = append(list, c.Set+" is assumed to be the set of nodes.")
 			}
 		}
 	}
 	for _, name := range p.unnamed {
-		list = append(list, name+" has an alternative without a name, which no rule can be about: define it as an operator.")
+		list = append(list, name+" has an alternative without a name, which no rule can use: define it as an operator.")
 	}
 	if strangers := p.Strangers(); len(strangers) > 0 {
 		list = append(list, "the specification does not have "+strings.Join(strangers, ", ")+
-			": name nodes in its configuration as they are here, or write node: in rules.")
+			": use these names of nodes in its configuration, or write node: in rules.")
 	}
 	if len(sets) == 0 {
 		list = append(list, "no parameter of the actions seems to be a node.")
 	}
 	if p.crash == nil {
-		list = append(list, "no action is named like a crash, so crashes are ignored: what does the specification say of what a node loses?")
+		list = append(list, "no action has a name like a crash, so crashes are ignored: what does the specification say about what a node loses?")
 	}
 	if p.restart == nil {
-		list = append(list, "no action is named like a restart, so restarts are ignored: does the log say when a node is up?")
+		list = append(list, "no action has a name like a restart, so restarts are ignored: does the log say when a node is up?")
 	}
 	return list
 }

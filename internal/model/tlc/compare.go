@@ -16,18 +16,18 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 	switch {
 	case len(ours) == 0 && len(theirs) == 0:
 		if o.Distinct != r.Distinct {
-			differences = append(differences, fmt.Sprintf("TLC found %s, and this check %d", plural.Count(o.Distinct, "distinct state"), r.Distinct))
+			differences = append(differences, fmt.Sprintf("TLC found %s, but this check %d", plural.Count(o.Distinct, "distinct state"), r.Distinct))
 		}
 		if o.Depth != r.Depth {
-			differences = append(differences, fmt.Sprintf("the longest of the shortest behaviours has %s in TLC, and %d here",
+			differences = append(differences, fmt.Sprintf("the longest of the shortest behaviours has %s in TLC, but %d here",
 				plural.Count(o.Depth, "state"), r.Depth))
 		}
 		if o.Generated != r.Generated {
-			aside = append(aside, fmt.Sprintf("TLC generated %s, and this check %d", plural.Count(o.Generated, "state"), r.Generated))
+			aside = append(aside, fmt.Sprintf("TLC generated %s, but this check %d", plural.Count(o.Generated, "state"), r.Generated))
 		}
 		return differences, aside
 	case len(ours) == 0 && len(r.Unchecked) > 0:
-		return nil, []string{"TLC found a violation, " + Names(theirs) + ", and this check has not checked all properties"}
+		return nil, []string{"TLC found a violation, " + Names(theirs) + ", but this check has not checked all properties"}
 	case len(ours) == 0:
 		return []string{"TLC found a violation, " + Names(theirs) + ", and this check none"}, nil
 	case len(theirs) == 0:
@@ -35,16 +35,16 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 	}
 	for _, v := range ours {
 		if !slices.ContainsFunc(theirs, func(w Violation) bool { return agree(v, w) }) {
-			differences = append(differences, fmt.Sprintf("this check found the violation %s, and TLC %s", Names([]Violation{v}), Names(theirs)))
+			differences = append(differences, fmt.Sprintf("this check found the violation %s, but TLC %s", Names([]Violation{v}), Names(theirs)))
 		}
 	}
 	if len(differences) == 0 && len(ours) == 1 && len(theirs) == 1 && shortest(ours[0].Kind) && theirs[0].States > 0 && ours[0].States != theirs[0].States {
-		differences = append(differences, fmt.Sprintf("the shortest counterexample has %s in TLC, and %d here",
+		differences = append(differences, fmt.Sprintf("the shortest counterexample has %s in TLC, but %d here",
 			plural.Count(theirs[0].States, "state"), ours[0].States))
 	}
 	for _, w := range theirs {
 		if len(ours) > 1 && !slices.ContainsFunc(ours, func(v Violation) bool { return agree(v, w) }) {
-			differences = append(differences, fmt.Sprintf("TLC found the violation %s, and this check %s", Names([]Violation{w}), Names(ours)))
+			differences = append(differences, fmt.Sprintf("TLC found the violation %s, but this check %s", Names([]Violation{w}), Names(ours)))
 		}
 	}
 	return differences, nil

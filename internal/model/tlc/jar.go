@@ -94,7 +94,7 @@ func (r *Run) Ready() error {
 	}
 	for _, jar := range r.Jars {
 		if _, err := os.Stat(jar); err != nil {
-			return fmt.Errorf("the jar of TLC cannot be read: %w; releases of github.com/tlaplus/tlaplus have tla2tools.jar", err)
+			return fmt.Errorf("the TLC jar cannot be read: %w; download tla2tools.jar from the releases of github.com/tlaplus/tlaplus", err)
 		}
 	}
 	return nil
@@ -152,13 +152,13 @@ func (r *Run) run(ctx context.Context, dir string, options ...string) (*Opinion,
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return o, fmt.Errorf("TLC was ended before it had an answer: %w", ctx.Err())
+		return o, fmt.Errorf("TLC was stopped before it finished: %w", ctx.Err())
 	case ran != nil && !errors.As(ran, &exit):
 		return o, fmt.Errorf("TLC cannot be run: %w", ran)
 	case o.Version == "":
-		return o, fmt.Errorf("%s has no TLC: %s", strings.Join(r.Jars, ", "), o.end())
+		return o, fmt.Errorf("%s does not contain TLC: %s", strings.Join(r.Jars, ", "), o.end())
 	case len(o.Violations) == 0 && (ran != nil || !strings.Contains(o.Said, startOf(codeStatistics)) && len(r.Options) == 0):
-		return o, fmt.Errorf("TLC has no answer:\n%s", o.end())
+		return o, fmt.Errorf("TLC gave no result:\n%s", o.end())
 	}
 	return o, nil
 }

@@ -76,11 +76,11 @@ func TestAnswersAndFailures(t *testing.T) {
 	}{
 		{"holds", 0, ""},
 		{"invariant", 12, ""},
-		{"error", 76, "TLC has no answer:"},
+		{"error", 76, "TLC gave no result:"},
 		{"config", 151, "specified in the configuration file"},
 		{"parse", 150, "Unknown operator"},
 		{"option", 1, "unrecognized option: -nosuch"},
-		{"nothing", 0, "has no TLC"},
+		{"nothing", 0, "does not contain TLC"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			fakeJava(t, c.file, c.code)
@@ -116,17 +116,17 @@ func TestCompare(t *testing.T) {
 		different, aside string
 	}{
 		{"holds", &tla.Report{Generated: 97, Distinct: 16, Depth: 8}, "", ""},
-		{"holds", &tla.Report{Generated: 95, Distinct: 16, Depth: 8}, "", "TLC generated 97 states, and this check 95"},
-		{"holds", &tla.Report{Generated: 97, Distinct: 15, Depth: 8}, "TLC found 16 distinct states, and this check 15", ""},
-		{"holds", &tla.Report{Generated: 97, Distinct: 16, Depth: 9}, "the longest of the shortest behaviours has 8 states in TLC, and 9 here", ""},
+		{"holds", &tla.Report{Generated: 95, Distinct: 16, Depth: 8}, "", "TLC generated 97 states, but this check 95"},
+		{"holds", &tla.Report{Generated: 97, Distinct: 15, Depth: 8}, "TLC found 16 distinct states, but this check 15", ""},
+		{"holds", &tla.Report{Generated: 97, Distinct: 16, Depth: 9}, "the longest of the shortest behaviours has 8 states in TLC, but 9 here", ""},
 		{"holds", broken(tla.InvariantViolated, "NotSolved", trace), "this check found a violation, invariant NotSolved, and TLC none", ""},
 		{"invariant", &tla.Report{Generated: 97, Distinct: 16, Depth: 8}, "TLC found a violation, invariant NotSolved, and this check none", ""},
 		{"temporal", &tla.Report{Generated: 97, Distinct: 16, Depth: 8, Unchecked: []tla.Unchecked{{Name: "Four"}}}, "",
-			"TLC found a violation, temporal property Four, and this check has not checked all properties"},
+			"TLC found a violation, temporal property Four, but this check has not checked all properties"},
 		{"invariant", broken(tla.InvariantViolated, "NotSolved", trace), "", ""},
-		{"invariant", broken(tla.InvariantViolated, "NotSolved", trace[:6]), "the shortest counterexample has 7 states in TLC, and 6 here", ""},
-		{"invariant", broken(tla.InvariantViolated, "Sound", trace), "this check found the violation invariant Sound, and TLC invariant NotSolved", ""},
-		{"invariant", broken(tla.Deadlocked, "", trace), "this check found the violation deadlock, and TLC invariant NotSolved", ""},
+		{"invariant", broken(tla.InvariantViolated, "NotSolved", trace[:6]), "the shortest counterexample has 7 states in TLC, but 6 here", ""},
+		{"invariant", broken(tla.InvariantViolated, "Sound", trace), "this check found the violation invariant Sound, but TLC invariant NotSolved", ""},
+		{"invariant", broken(tla.Deadlocked, "", trace), "this check found the violation deadlock, but TLC invariant NotSolved", ""},
 		{"temporal", broken(tla.TemporalViolated, "Four", trace), "", ""},
 		{"property", broken(tla.InitialViolated, "Begins", trace[:1]), "", ""},
 		{"assumption", broken(tla.AssumptionViolated, "Small", nil), "", ""},

@@ -53,7 +53,7 @@ func (o opening) open(text string) (store.Store, error) {
 		return o.folder(rest)
 	case "memory":
 		if rest != "" {
-			return nil, errors.New("store: write memory: alone; it has no name")
+			return nil, errors.New("store: write memory: alone, without a name")
 		}
 		return store.NewMemory(), nil
 	case "readonly":
@@ -64,7 +64,7 @@ func (o opening) open(text string) (store.Store, error) {
 		return store.ReadOnly{Store: s}, nil
 	}
 	if !slices.Contains(servers, kind) {
-		return nil, fmt.Errorf("store: %q is no kind of database; it is %s. A folder whose name has a colon is dir:PATH", kind+":", Kinds)
+		return nil, fmt.Errorf("store: %q is not a kind of store; use %s. For a folder with a colon in its name, write dir:PATH", kind+":", Kinds)
 	}
 	if err := checkURL(kind, rest); err != nil {
 		return nil, err
@@ -109,12 +109,12 @@ func checkURL(kind, rest string) error {
 	where, ok := strings.CutPrefix(rest, "//")
 	switch {
 	case !ok:
-		return fmt.Errorf("store: behind %s: stands no //; write %s://HOST:PORT", kind, kind)
+		return fmt.Errorf("store: %s: must be followed by //; write %s://HOST:PORT", kind, kind)
 	case strings.Contains(where, "://"):
-		return fmt.Errorf("store: the URL of a %s store has another one in it; a store in front of it is LOCAL,URL, where LOCAL is a folder", kind)
+		return fmt.Errorf("store: the URL of a %s store contains another URL; for a local store in front of it, write LOCAL,URL, where LOCAL is a folder", kind)
 	}
 	if at := strings.IndexByte(where, '@'); strings.Count(where, "@") > 1 || strings.IndexAny(where, "/?#") < at && strings.ContainsAny(where, "/?#") {
-		return fmt.Errorf("store: the %s URL cannot be read: an @ stands only between password and host; write special characters "+
+		return fmt.Errorf("store: the %s URL cannot be read: an @ is allowed only between password and host; write special characters "+
 			"as %%XX: @ is %%40, / is %%2F, ? is %%3F, # is %%23", kind)
 	}
 	return nil
@@ -147,13 +147,13 @@ func (o opening) folder(path string) (store.Store, error) {
 	path = strings.TrimSpace(path)
 	switch {
 	case path == "":
-		return nil, fmt.Errorf("store: the name of a database is empty; it is %s", Kinds)
+		return nil, fmt.Errorf("store: the name of the store is empty; use %s", Kinds)
 	case urlLike.MatchString(path):
-		return nil, fmt.Errorf("store: this looks like a URL, but does not begin with the name of a kind, a colon and two "+
-			"slashes, so it would be a folder. A store is %s. A folder whose name has an @ is ./NAME", Kinds)
+		return nil, fmt.Errorf("store: this looks like a URL, but does not begin with a kind of store, a colon and two "+
+			"slashes. Use %s. For a folder with an @ in its name, write ./NAME", Kinds)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-		return nil, fmt.Errorf("store: %s is a file, and a store is a folder; bloodhound db import reads a file that db export has written", path)
+		return nil, fmt.Errorf("store: %s is a file, but a store is a folder; to read a file from db export, use bloodhound db import", path)
 	}
 	if _, err := os.Stat(filepath.Join(path, "log")); !o.make && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("store: there is no database in %s", path)

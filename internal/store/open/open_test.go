@@ -26,9 +26,9 @@ func TestNames(t *testing.T) {
 		"postgresql://u:secret@host:5433,other:5434/db?schema=s": "postgres://host:5433,other:5434/db?schema=s",
 		"redis://:secret@host:6380/2?prefix=p":                   "redis://host:6380/2?prefix=p", "rediss://host": "rediss://host",
 		"http://host:1/x/": "http://host:1/x", "https://host": "https://host",
-		"a,redis://:secret@host": "redis://host behind a", "memory:,dir:b": "b behind memory:",
+		"a,redis://:secret@host": "redis://host through a", "memory:,dir:b": "b through memory:",
 		"readonly:postgres://u:secret@a,b/db": "readonly:postgres://a,b/db",
-		" postgres://u:secret@host/db\n":      "postgres://host/db", "a, redis://:secret@host": "redis://host behind a",
+		" postgres://u:secret@host/db\n":      "postgres://host/db", "a, redis://:secret@host": "redis://host through a",
 		"Postgres://u:secret@host/db": "postgres://host/db", "./me@home": "./me@home",
 	} {
 		s, err := open.Open(url)
@@ -49,9 +49,9 @@ func TestNames(t *testing.T) {
 	before, _ := os.ReadDir(".")
 	for url, want := range map[string]string{
 		"": "is empty", "dir:": "is empty", "memory:x": "alone",
-		"mysql://u:secret@host": `"mysql:" is no kind of database; it is a folder`, "readonly:etcd:secret": "no kind", "a,": "is empty", ",a": "is empty",
+		"mysql://u:secret@host": `"mysql:" is not a kind of store; use a folder`, "readonly:etcd:secret": "not a kind", "a,": "is empty", ",a": "is empty",
 		"http://u:secret@host": "BLOODHOUND_STORE_TOKEN", "https:///x": "cannot be read",
-		"postgres://u:sec/ret@host": "cannot be read", "a,foo:secret": "no kind",
+		"postgres://u:sec/ret@host": "cannot be read", "a,foo:secret": "not a kind",
 		"postgres://u:s3@secret@host/db": "%40", "redis://u:12/secret@host": "%2F", "postgres://u:12?secret@host": "%3F", "https://u:1#secret@host": "%23",
 		"postgres://u:secret@host/db,redis://:secret@host": "LOCAL,URL", "postgres//u:secret@host": "looks like a URL",
 		"://u:secret@host": "looks like a URL", "dir: postgres://u:secret@host": "looks like a URL",

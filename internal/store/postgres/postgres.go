@@ -89,13 +89,13 @@ func Open(text string) (*Postgres, error) {
 	}
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("store: the URL of %s cannot be read: a parameter behind the ? is wrong, or a file that it names is missing", u.Host)
+		return nil, fmt.Errorf("store: the URL of %s cannot be read: a parameter after the ? is wrong, or refers to a file that does not exist", u.Host)
 	}
 	params := config.ConnConfig.RuntimeParams
 	schema := cmp.Or(params["schema"], defaultSchema)
 	delete(params, "schema")
 	if !schemaName.MatchString(schema) {
-		return nil, fmt.Errorf("store: %q is no name of a schema; use lower-case letters, digits and _", schema)
+		return nil, fmt.Errorf("store: %q is not a valid schema name; use lower-case letters, digits and _", schema)
 	}
 	params["application_name"] = cmp.Or(params["application_name"], "bloodhound")
 	if config.ConnConfig.ConnectTimeout == 0 || config.ConnConfig.ConnectTimeout > silence {
@@ -188,7 +188,7 @@ func lost(err error) bool {
 }
 
 // errForm is the answer where the tables are not those of this program.
-var errForm = errors.New("the tables have another form")
+var errForm = errors.New("the tables have an unexpected format")
 
 // prepare makes the tables if they are missing, and returns their era.
 func (p *Postgres) prepare(ctx context.Context) (string, error) {
@@ -245,7 +245,7 @@ func (p *Postgres) look(ctx context.Context, q interface {
 		return "", err
 	}
 	if is != version {
-		return "", fmt.Errorf("%w: version %d, and this program knows %d; use the program that made them, or another schema", errForm, is, version)
+		return "", fmt.Errorf("%w: version %d, but this program knows %d; use the program that created them, or another schema", errForm, is, version)
 	}
 	return era, nil
 }
@@ -563,7 +563,7 @@ func (p *Postgres) PutBlob(ctx context.Context, b []byte) (store.Digest, error) 
 // Blob implements Store.
 func (p *Postgres) Blob(ctx context.Context, d store.Digest) ([]byte, error) {
 	if !d.Valid() {
-		return nil, fmt.Errorf("%w: %q is no digest", store.ErrNoBlob, d)
+		return nil, fmt.Errorf("%w: %q is not a digest", store.ErrNoBlob, d)
 	}
 	var packed []byte
 	there := false

@@ -62,7 +62,7 @@ func Open(text string) (*Redis, error) {
 	prefix := cmp.Or(query.Get("prefix"), defaultPrefix)
 	query.Del("prefix")
 	if !prefixName.MatchString(prefix) {
-		return nil, fmt.Errorf("store: %q is no prefix of keys; use letters, digits, and the characters _.-", prefix)
+		return nil, fmt.Errorf("store: %q is not a valid key prefix; use letters, digits, and the characters _.-", prefix)
 	}
 	name := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	if prefix != defaultPrefix {
@@ -87,7 +87,7 @@ func (r *Redis) failed(err error) error {
 	}
 	var late interface{ Timeout() bool }
 	if strings.HasPrefix(r.name, "rediss:") && errors.As(err, &late) && late.Timeout() {
-		return fmt.Errorf("store: %s: %w; the port may not speak TLS: redis:// is without", r.name, err)
+		return fmt.Errorf("store: %s: %w; the port may not speak TLS; redis:// connects without it", r.name, err)
 	}
 	if refusal.MatchString(err.Error()) {
 		return fmt.Errorf("store: %s: %w: %w", r.name, store.ErrRefused, err)
@@ -119,7 +119,7 @@ func (r *Redis) prepare(ctx context.Context) error {
 		return r.failed(err)
 	}
 	if is != version {
-		return r.failed(fmt.Errorf("the keys have version %.20q, and this program knows %s; use the program that made them, or another prefix", is, version))
+		return r.failed(fmt.Errorf("the keys have version %.20q, but this program knows %s; use the program that created them, or another prefix", is, version))
 	}
 	r.mu.Lock()
 	r.known = true
@@ -335,7 +335,7 @@ func (r *Redis) PutBlob(ctx context.Context, b []byte) (store.Digest, error) {
 // Blob implements Store.
 func (r *Redis) Blob(ctx context.Context, d store.Digest) ([]byte, error) {
 	if !d.Valid() {
-		return nil, fmt.Errorf("%w: %q is no digest", store.ErrNoBlob, d)
+		return nil, fmt.Errorf("%w: %q is not a digest", store.ErrNoBlob, d)
 	}
 	packed, err := client.Bytes(r.ask(ctx, "GET", r.key("blob", string(d))))
 	if errors.Is(err, client.ErrNil) {

@@ -49,7 +49,7 @@ func Handler(s store.Store, token string) http.Handler {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, &badRequest{http.StatusNotFound, "there is no " + r.URL.Path + " here"})
+		refuse(w, &badRequest{http.StatusNotFound, "unknown path " + r.URL.Path})
 	})
 	want := sha256.Sum256([]byte("Bearer " + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +143,7 @@ func (h *handler) add(w http.ResponseWriter, r *http.Request) error {
 	var list []store.Entry
 	whole, damage, _ := store.Frames(b, func(e store.Entry) error { list = append(list, e); return nil })
 	if damage != nil || whole != len(b) {
-		return &badRequest{http.StatusBadRequest, fmt.Sprintf("the entries are no frames behind byte %d", whole)}
+		return &badRequest{http.StatusBadRequest, fmt.Sprintf("the entries are not valid frames after byte %d", whole)}
 	}
 	if err := store.CheckEntries(list); err != nil {
 		return &badRequest{http.StatusBadRequest, err.Error()}
@@ -210,7 +210,7 @@ func (h *handler) drop(w http.ResponseWriter, r *http.Request) error {
 	for len(b) > 0 {
 		var id store.Identity
 		if len(b) < len(id) {
-			return &badRequest{http.StatusBadRequest, "the list of entries is cut short"}
+			return &badRequest{http.StatusBadRequest, "the list of entries is truncated"}
 		}
 		copy(id[:], b)
 		ids[id], b = true, b[len(id):]
@@ -265,7 +265,7 @@ func (h *handler) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if store.DigestOf(b) != digest(r) {
-		return &badRequest{http.StatusBadRequest, "the bytes have another digest than the path"}
+		return &badRequest{http.StatusBadRequest, "the bytes do not have the digest in the path"}
 	}
 	if _, err := h.s.PutBlob(r.Context(), b); err != nil {
 		return err
@@ -284,7 +284,7 @@ func (h *handler) lease(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	ms, err := strconv.ParseInt(q.Get("ttl_ms"), 10, 64)
 	if err != nil || ms <= 0 || ms > maxLease.Milliseconds() {
-		return &badRequest{http.StatusBadRequest, fmt.Sprintf("a lease has a ttl_ms from 1 to %d", maxLease.Milliseconds())}
+		return &badRequest{http.StatusBadRequest, fmt.Sprintf("ttl_ms of a lease must be from 1 to %d", maxLease.Milliseconds())}
 	}
 	l, err := h.s.Lease(r.Context(), q.Get("name"), q.Get("holder"), time.Duration(ms)*time.Millisecond)
 	if err != nil {

@@ -89,20 +89,20 @@ func Open(text, token string) (*Client, error) {
 		return nil, errors.New("store: the URL cannot be read; write https://HOST:PORT")
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("store: a URL of %s must not have a user or a password; give the token in %s, or a file with it in %s",
+		return nil, fmt.Errorf("store: a URL of %s must not contain a user or a password; set the token in %s, or the path of a file with it in %s",
 			u.Host, TokenVariable, TokenFileVariable)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("store: the URL of %s has something behind its path; write https://HOST:PORT/PATH", u.Host)
+		return nil, fmt.Errorf("store: the URL of %s has a query or fragment after its path; write https://HOST:PORT/PATH", u.Host)
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("store: the token has characters that no header may have; use letters and digits")
+		return nil, errors.New("store: the token has characters that a header cannot contain; use letters and digits")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = silence
 	c := &Client{base: &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/") + Prefix}, token: token}
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		return fmt.Errorf("it redirects to %s; give that URL", r.URL.Host)
+		return fmt.Errorf("it redirects to %s; use that URL", r.URL.Host)
 	}}
 	return c, nil
 }
@@ -163,7 +163,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	}
 	defer answer.Body.Close()
 	if c.backOff(answer); c.busyNow() != nil {
-		return nil, fmt.Errorf("store: %s: it answers %s: %w", c, answer.Status, c.busyNow())
+		return nil, fmt.Errorf("store: %s: it answered %s: %w", c, answer.Status, c.busyNow())
 	}
 	return nil, fmt.Errorf("store: %s: %w", c, c.refused(answer))
 }
@@ -196,7 +196,7 @@ func (c *Client) busyNow() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if left := time.Until(c.busy); left > 0 {
-		return fmt.Errorf("it asks for no requests in the next %s", max(left.Round(time.Second), time.Second))
+		return fmt.Errorf("it accepts no requests for the next %s", max(left.Round(time.Second), time.Second))
 	}
 	return nil
 }
@@ -211,13 +211,13 @@ func (c *Client) refused(answer *http.Response) error {
 		return f.err()
 	case answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden:
 		if !known {
-			return fmt.Errorf("it answers %s, as no store does; is this the URL of a dashboard?", answer.Status)
+			return fmt.Errorf("it answered %s, which a store never does; is this the URL of a dashboard?", answer.Status)
 		}
 		return f.err()
 	case c.token == "":
-		return fmt.Errorf("%w: it wants a token; give it in %s, or a file with it in %s", store.ErrRefused, TokenVariable, TokenFileVariable)
+		return fmt.Errorf("%w: it requires a token; set it in %s, or the path of a file with it in %s", store.ErrRefused, TokenVariable, TokenFileVariable)
 	}
-	return fmt.Errorf("%w: it does not take the token of %s or %s", store.ErrRefused, TokenVariable, TokenFileVariable)
+	return fmt.Errorf("%w: it rejected the token in %s or %s", store.ErrRefused, TokenVariable, TokenFileVariable)
 }
 
 // call asks for an answer in JSON, within a time.
@@ -245,7 +245,7 @@ func (c *Client) listen(ctx context.Context, method, path string, query url.Valu
 		return err
 	}
 	defer answer.Body.Close()
-	late := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing came for %s", silence)) })
+	late := time.AfterFunc(silence, func() { cancel(fmt.Errorf("no data for %s", silence)) })
 	defer late.Stop()
 	err = f(&watched{answer.Body, late})
 	var own *ownError
@@ -304,7 +304,7 @@ type end struct {
 func readFrames(body io.Reader, each func(store.Entry) error) (end, error) {
 	var e end
 	cut := func(err error) (end, error) {
-		return e, fmt.Errorf("the list of entries is cut short: %w", err)
+		return e, fmt.Errorf("the list of entries is truncated: %w", err)
 	}
 	var head [store.FrameHeadBytes]byte
 	for {
@@ -416,14 +416,14 @@ func (c *Client) PutBlob(ctx context.Context, b []byte) (store.Digest, error) {
 // Blob implements store.Store.
 func (c *Client) Blob(ctx context.Context, d store.Digest) (b []byte, err error) {
 	if !d.Valid() {
-		return nil, fmt.Errorf("%w: %q is no digest", store.ErrNoBlob, d)
+		return nil, fmt.Errorf("%w: %q is not a digest", store.ErrNoBlob, d)
 	}
 	err = c.listen(ctx, http.MethodGet, "blobs/"+string(d), nil, nil, func(body io.Reader) (err error) {
 		b, err = io.ReadAll(io.LimitReader(body, store.MaxBlobBytes+1))
 		return err
 	})
 	if err == nil && store.DigestOf(b) != d {
-		err = fmt.Errorf("store: %s: %w: the bytes of %s have another digest", c, store.ErrDamaged, d)
+		err = fmt.Errorf("store: %s: %w: the bytes of %s have a different digest", c, store.ErrDamaged, d)
 	}
 	return b, err
 }
@@ -444,7 +444,7 @@ func (c *Client) lines(ctx context.Context, method, path string, query url.Value
 		for {
 			var l line
 			if err := lines.Decode(&l); err != nil {
-				return fmt.Errorf("the list is cut short: %w", err)
+				return fmt.Errorf("the list is truncated: %w", err)
 			}
 			switch {
 			case l.Error != nil:

@@ -81,8 +81,8 @@ func TestToken(t *testing.T) {
 	}
 	behind := store.NewMemory()
 	url := serve(t, remote.Handler(behind, token))
-	for given, want := range map[string]string{"": remote.TokenVariable, "wr0ng": "does not take the token",
-		token + "x": "does not take the token", token[1:]: "does not take the token"} {
+	for given, want := range map[string]string{"": remote.TokenVariable, "wr0ng": "rejected the token",
+		token + "x": "rejected the token", token[1:]: "rejected the token"} {
 		for method, err := range use(t.Context(), open(t, url, given)) {
 			if err == nil || !strings.Contains(err.Error(), want) || given != "" && strings.Contains(err.Error(), given) {
 				t.Errorf("%s with the token %q: %v", method, given, err)
@@ -271,7 +271,7 @@ func TestRetryAfter(t *testing.T) {
 		})), "")
 		for range 2 {
 			err := c.Add(t.Context(), store.Entry{Key: "k"})
-			if err == nil || test.asked == 1 && !strings.Contains(err.Error(), "no requests in the next ") {
+			if err == nil || test.asked == 1 && !strings.Contains(err.Error(), "no requests for the next ") {
 				t.Errorf("%d, Retry-After: %s: %v", test.status, test.after, err)
 			}
 		}
