@@ -95,7 +95,7 @@ var CheckKinds = []CheckKind{
 	{Type: Durability, Basis: ByOperations, Keys: []string{"model", "keys"}, AnyLength: true, Reported: true,
 		Models: []string{"kv", "register", "key-value", "set", "append-list"}},
 	{Type: Delivery, Basis: ByOperations, Keys: []string{"level", "order", "keys"}, AnyLength: true, Reported: true},
-	{Type: Watch, Basis: ByOperations, Keys: []string{}, AnyLength: true, Reported: true},
+	{Type: Watch, Basis: ByOperations, Keys: []string{"keys"}, AnyLength: true, Reported: true},
 	{Type: Exclusion, Basis: ByOperations, Keys: []string{"keys"}, AnyLength: true, Reported: true},
 	{Type: Unique, Basis: ByOperations, Keys: []string{"operations", "order", "keys"}, AnyLength: true, Reported: true},
 	{Type: Prefix, Basis: ByOperations, Keys: []string{"order", "keys"}, AnyLength: true, Reported: true},

@@ -52,6 +52,7 @@ type batch struct {
 
 // watching is a history with watches.
 type watching struct {
+	keys     []string            // patterns of the keys that are judged
 	writes   []*history.Operation // not those that failed
 	watchers []*watcher
 	byClient map[string]*watcher
@@ -67,7 +68,7 @@ type watching struct {
 // revision together: the guarantees that etcd documents for watches (etcd.io/docs, "KV API guarantees").
 func watched(p *world.Property, ops []history.Operation, cut string) verdict.Verdict {
 	v := verdict.New(p)
-	w := watchesOf(ops)
+	w := watchesOf(&p.Check, ops)
 	if w.bad != "" {
 		return verdict.Undecided(p, "%s", w.bad)
 	}
@@ -103,8 +104,8 @@ func watched(p *world.Property, ops []history.Operation, cut string) verdict.Ver
 // changeName identifies a write: values differ.
 func changeName(key, kind, value string) string { return kind + "\x00" + key + "\x00" + value }
 
-func watchesOf(ops []history.Operation) *watching {
-	w := &watching{byClient: map[string]*watcher{}, known: map[int64][]change{}, acked: map[string]*history.Operation{},
+func watchesOf(c *world.Check, ops []history.Operation) *watching {
+	w := &watching{keys: c.KeyPatterns, byClient: map[string]*watcher{}, known: map[int64][]change{}, acked: map[string]*history.Operation{},
 		sent: map[string]*history.Operation{}, seen: map[change]*history.Operation{}}
 	for i := range ops {
 		o := &ops[i]
@@ -116,7 +117,7 @@ func watchesOf(ops []history.Operation) *watching {
 			w.watch(o)
 		case name == "observe":
 			w.observe(o)
-		case kindOf(o.Op) == write || kindOf(o.Op) == remove:
+		case (kindOf(o.Op) == write || kindOf(o.Op) == remove) && KeyMatches(w.keys, o.Key):
 			w.write(o)
 		}
 	}
@@ -155,9 +156,12 @@ func (w *watching) observe(o *history.Operation) {
 				verdict.Shorten(o.Output), o.Return, err))
 		}
 	}
-	x.idle = nil
-	if len(b.changes) == 0 {
+	if x.idle = nil; len(b.changes) == 0 {
 		x.idle = o
+		return
+	}
+	b.changes = slices.DeleteFunc(b.changes, func(c change) bool { return !KeyMatches(w.keys, c.Key) })
+	if len(b.changes) == 0 {
 		return
 	}
 	x.batches = append(x.batches, b)

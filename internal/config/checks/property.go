@@ -117,6 +117,7 @@ var readers = map[world.CheckType]func(l *load.State, n *source.Node, p *world.P
 	world.Monotonic:       monotonic,
 	world.Durability:      keyed,
 	world.Delivery:        delivery,
+	world.Watch:           keyed,
 	world.Exclusion:       keyed,
 	world.Unique:          ordered,
 	world.Prefix:          ordered,
