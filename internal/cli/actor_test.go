@@ -31,7 +31,7 @@ func TestActors(t *testing.T) {
 		{"a bug", []string{"--seeds", "200", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "VIOLATED"},
 		{"a stored failure", []string{"--seeds", "1", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "a stored failure still fails"},
 		{"no campaign", []string{bank, "--", "-run", "NoSuchTest"}, check.ExitUnknown, "no test ran a campaign"},
-		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "not because of a world"},
+		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "but no world caused it"},
 		{"no such package", []string{"./no-such-folder"}, check.ExitUsage, "no-such-folder"},
 		{"a package without worlds", []string{"../../../internal/splitmix"}, check.ExitUsage, "has a test that imports"},
 		{"a flag of other worlds", []string{"--coverage", bank}, check.ExitUsage, "--coverage has no effect with --actor-mode"},

@@ -30,10 +30,9 @@ func verifyVerb(a *console.App) *cobra.Command {
 		Use:   "verify [FOLDER or FILE]",
 		Short: "Run one seed several times and compare the runs event by event",
 		Long: "Run one seed several times, each in a process of its own, and compare the complete traces. If two " +
-			"runs differ, print the first event that differs.\n\n" +
-			"Every second run places other breakpoints in the programs' code, so a program that reads its own " +
-			"code shows up as a difference. verify judges repetition only. If the runs violate a property, it " +
-			"names the property.",
+			"runs differ, print the first event that differs.\n\nEvery second run places different breakpoints in " +
+			"the programs' code, so a program that reads its own code shows up as a difference. verify only " +
+			"judges whether runs repeat. If the runs violate a property, it names the property.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return verifyProject(a, c, f, args) },
 	}
@@ -214,9 +213,11 @@ func (d *VerifyDocument) print(w io.Writer) {
 	}
 	fmt.Fprintln(w, d.Judgement)
 	if len(d.Violated) > 0 {
-		fmt.Fprintf(w, "  (the run violates %s; verify judges only repetition, see `bloodhound run`)\n", strings.Join(d.Violated, ", "))
+		fmt.Fprintf(w, "  (the run violates %s; verify only judges whether runs repeat, see `bloodhound "+
+			"run`)\n", strings.Join(d.Violated, ", "))
 	}
 	if len(d.Unknown) > 0 {
-		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges only repetition)\n", strings.Join(d.Unknown, "; "))
+		fmt.Fprintf(w, "  (the run proves no property: %s; verify only judges whether runs "+
+			"repeat)\n", strings.Join(d.Unknown, "; "))
 	}
 }
