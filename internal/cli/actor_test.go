@@ -169,7 +169,7 @@ func TestActorsWithSwitches(t *testing.T) {
 	if err := os.WriteFile(manifest, bytes.Replace(text, []byte("tally.go\": \""), []byte("tally.go\": \"0"), 1), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if text := command(); !strings.Contains(text, "tally.go has changed since this program was built of a copy of its package") {
+	if text := command(); !strings.Contains(text, "tally.go has changed since this program was built from a copy of its package") {
 		t.Error(text)
 	}
 }
