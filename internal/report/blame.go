@@ -52,7 +52,7 @@ func blameStory(b *strings.Builder, s *StoryOf) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("\nwhat may be to blame (hints, no verdict)\n")
+	b.WriteString("\nwhat may be to blame (hints, not a verdict)\n")
 	for _, h := range list {
 		fmt.Fprintf(b, "  %-13s  %s\n", h.Who, h.What)
 	}
