@@ -254,7 +254,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		s.Notices = append(s.Notices, "not tested: kinds of faults of the preset that were never delivered: "+strings.Join(untested, ", "))
 	}
 	if delivered > 0 && met.Faults == 0 && t.Evidence.Rates == 0 && check.JudgesOperations(spec) {
-		s.Unknown = append(s.Unknown, fmt.Sprintf("none of %d runs had both operations and faults: %s %s "+
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had both operations and faults: %s %s "+
 			"delivered in runs without operations; %s",
 			t.Runs, plural.Count(delivered, "fault"), plural.Verb(delivered, "was", "were"), check.Meeting(spec)))
 	}

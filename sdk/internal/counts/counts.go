@@ -59,8 +59,7 @@ func (c *Counter) Add(name string, documented ...string) *Operation {
 	o := &Operation{documented: map[string]bool{}, answers: map[string]uint64{}, unparsable: map[string]uint64{}}
 	for _, code := range documented {
 		if !word(code) {
-			panic(fmt.Sprintf("%s: %q of %s is not a code: write at most %d letters, digits, _, - and "+
-				"dots", c.By, code, name, maxCodeBytes))
+			panic(fmt.Sprintf("%s: %q of %s is not a code: write at most %d letters, digits, _, - and dots", c.By, code, name, maxCodeBytes))
 		}
 		o.documented[code] = true
 	}
