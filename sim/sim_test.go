@@ -272,7 +272,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 	}
 	for says, describe := range map[string]func(*inproc.World){
 		`property "linearizable": no model "nope"`: func(w *inproc.World) { w.Linearizable("nope") },
-		"for another one use Property":           func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
+		"for another one use Property":             func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
 	} {
 		if _, err := (Campaign{}).run(t.Context(), "world",
 			func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {

@@ -310,7 +310,7 @@ func TestMistakesOfGuides(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &guidesContest{folder: folder}
-	err := b.write(&guidesDocument{}, &guideTables{Settings: &comparison.Settings{}}, "")
+	err = b.write(&guidesDocument{}, &guideTables{Settings: &comparison.Settings{}}, "")
 	if err == nil || strings.Count(err.Error(), "move the file away") != 1 {
 		t.Errorf("%v", err)
 	}
