@@ -55,7 +55,8 @@ const (
 func Explore(t testing.TB, h Handler) Result {
 	t.Helper()
 	if raceEnabled {
-		t.Fatal("live: a program with the race detector cannot be explored: its bookkeeping does not know the second bodies; run the test without -race")
+		t.Fatal("live: a program with the race detector cannot be explored: the race detector cannot follow " +
+			"instrumented code; run the test without -race")
 	}
 	if len(shadow.Packages) == 0 {
 		t.Log("live: no package is instrumented, so the handler runs once; `bloodhound live test` explores it")
@@ -152,17 +153,17 @@ func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 		what   string
 		counts map[uint32]int
 	}{
-		{"runs that did not take the side that was solved for", r.Diverged},
+		{"runs that did not take the branch that was solved for", r.Diverged},
 		{"values that lost what they depend on", r.Lost},
 		{"values with more than the tried alternatives", r.Picked},
 	} {
 		logCounts(t, c.what, c.counts, sites)
 	}
 	if r.Stale > 0 {
-		t.Logf("live: %s did not agree with their value, and are dropped", plural.Count(r.Stale, "shadow"))
+		t.Logf("live: %s did not match their value and were dropped", plural.Count(r.Stale, "shadow"))
 	}
 	if r.Dropped > 0 {
-		t.Logf("live: beyond the bound of a path: %s", plural.Count(r.Dropped, "condition"))
+		t.Logf("live: beyond the limit of a path: %s", plural.Count(r.Dropped, "condition"))
 	}
 	for _, f := range r.Findings {
 		t.Errorf("live: %s (path %d, and %d more)", f, f.Path, f.Paths-1)

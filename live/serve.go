@@ -52,7 +52,8 @@ func Serve(s Service) error {
 		return nil
 	}
 	if len(shadow.Packages) == 0 && (s.Snapshot == nil || restore != "") {
-		return fmt.Errorf("live: %s is set, and this program was not built by `bloodhound live build`", attach.SocketVariable)
+		return fmt.Errorf("live: %s is set, but this program was not built with `bloodhound live "+
+			"build`", attach.SocketVariable)
 	}
 	program, err := os.Executable()
 	if err == nil && restore != "" {
@@ -77,7 +78,8 @@ func Serve(s Service) error {
 // snapshot gives the state while it is held, and for how long it was.
 func (s *Service) snapshot() (state []byte, paused time.Duration, err error) {
 	if s.Snapshot == nil {
-		return nil, 0, errors.New("the program gives no snapshots: set Snapshot and Restore in its live.Service, or remove `restore` from the node")
+		return nil, 0, errors.New("the program does not provide snapshots: set Snapshot and Restore in its " +
+			"live.Service, or remove `restore` from the node")
 	}
 	if s.Hold != nil {
 		defer s.Hold()()
@@ -90,7 +92,7 @@ func (s *Service) snapshot() (state []byte, paused time.Duration, err error) {
 // restore takes the state of another process.
 func (s *Service) restore(file string) error {
 	if s.Restore == nil {
-		return errors.New("the program takes no snapshots: set Restore in its live.Service")
+		return errors.New("the program cannot restore snapshots: set Restore in its live.Service")
 	}
 	state, err := os.ReadFile(file)
 	if err != nil {
@@ -104,13 +106,16 @@ func (s *Service) takeCheckpoint(r attach.Request) (*checkpoint.Checkpoint, erro
 	handler := s.Handlers[r.Handler]
 	switch {
 	case len(shadow.Packages) == 0:
-		return nil, errors.New("the program was not built by `bloodhound live build`: give the node `restore`, a command that starts one that was")
+		return nil, errors.New("the program was not built with `bloodhound live build`: set `restore` for the " +
+			"node, to a command that starts a program built that way")
 	case r.Router && s.Router == nil:
-		return nil, errors.New("the program is no router that answers other domains: set Router in its live.Service")
+		return nil, errors.New("the program is not a router that answers other domains: set Router in its " +
+			"live.Service")
 	case handler == nil && !r.Router:
-		return nil, fmt.Errorf("there is no handler %s: name one of %s", r.Handler, slices.Sorted(maps.Keys(s.Handlers)))
+		return nil, fmt.Errorf("there is no handler %s: choose one of "+
+			"%s", r.Handler, slices.Sorted(maps.Keys(s.Handlers)))
 	case r.Change != nil && s.Change == nil:
-		return nil, errors.New("the program takes no new configuration: set Change in its live.Service")
+		return nil, errors.New("the program cannot load a new configuration: set Change in its live.Service")
 	}
 	p := &checkpoint.Plan{Prepare: s.Prepare, Run: func(input []byte) []byte { return s.explore(handler, r.Change, input) }, MemoryBytes: r.MemoryBytes}
 	if r.Router {

@@ -49,7 +49,7 @@ func TestMistakes(t *testing.T) {
 			httpfault.Transport(nil, "pay", r, httpfault.Route{Pattern: "/", Operation: "charge", Rates: sdk.Rates{After: -1}})
 		},
 		"httpfault: the route \"/\" of pay needs an operation": func(r *sdk.Run) { httpfault.Handler(nil, "pay", r, httpfault.Route{Pattern: "/"}) },
-		"httpfault: pay charge: the Pattern is missing: write one of": func(r *sdk.Run) {
+		"httpfault: pay charge: the Pattern is missing: write one as for": func(r *sdk.Run) {
 			httpfault.Handler(nil, "pay", r,
 				httpfault.Route{Operation: "charge"})
 		},

@@ -26,7 +26,7 @@ func NewFault(s Source, kind string, rate float64) *Fault {
 	}
 	switch {
 	case kind == "" || len(kind) > maxKind || strings.IndexFunc(kind, func(c rune) bool { return !word(c) }) >= 0:
-		panic(fmt.Sprintf("sdk: %q is no name of a fault: use at most %d letters, digits, _, - and dots", kind, maxKind))
+		panic(fmt.Sprintf("sdk: %q is not a valid fault name: use at most %d letters, digits, _, - and dots", kind, maxKind))
 	case !(rate >= 0 && rate <= 1):
 		panic(fmt.Sprintf("sdk: the rate %v of %s is not between 0 and 1: write a share of the calls, such as 0.05", rate, kind))
 	case rate > 0 && s == nil:

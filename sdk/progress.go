@@ -59,13 +59,13 @@ func (p *Progress) start() {
 		if !slices.Contains(p.run.watched, p) { // it ended meanwhile
 			return
 		}
-		p.run.fail(fmt.Sprintf("%s makes no progress for %v, though there are no more faults", p.name, p.within))
+		p.run.fail(fmt.Sprintf("%s made no progress for %v, though there are no more faults", p.name, p.within))
 		p.run.cancel()
 		p.timer = time.AfterFunc(p.within, func() {
 			p.run.mu.Lock()
 			defer p.run.mu.Unlock()
 			if slices.Contains(p.run.watched, p) {
-				panic("sdk: a run hangs; it does not end although its Context is cancelled\n" + p.run.text())
+				panic("sdk: a run hangs: it did not end after its Context was cancelled\n" + p.run.text())
 			}
 		})
 	})

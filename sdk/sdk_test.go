@@ -69,7 +69,7 @@ func TestLittleEvidence(t *testing.T) {
 		{"no fault", func(r *Run) { pays(r, Rates{Before: 1e-6}, holds) },
 			"pay_charge_before never happened in 100 calls: play more runs, such as sdk.Campaign{Runs: 46"},
 		{"no call is left", func(r *Run) { pays(r, Rates{Before: 1, After: 0.5}, holds) },
-			"pay_charge_after never happened, as other faults left it no call: lower their rates"},
+			"pay_charge_after never happened, because other faults left it no call: lower their rates"},
 		{"no such call", func(r *Run) {
 			NewPoint(r, "pay", "refund", Rates{After: 0.5})
 			pays(r, Rates{Before: 0.1}, holds)
@@ -106,7 +106,7 @@ func TestRunsThatDoNotRepeat(t *testing.T) {
 			r.Errorf("by chance")
 		}
 	})
-	if ok || !strings.Contains(text, "held when its run was made again") || !strings.Contains(text, "-sdk.seed=6") {
+	if ok || !strings.Contains(text, "passed when it ran again") || !strings.Contains(text, "-sdk.seed=6") {
 		t.Errorf("%s", text)
 	}
 }
@@ -182,12 +182,12 @@ func (source) Sleep(time.Duration)         {}
 // What cannot be is refused, with the name of the fault.
 func TestRefused(t *testing.T) {
 	for want, make := range map[string]func(){
-		"rate 1.5 of db_exec_before is not": func() { NewPoint(source{}, "db", "exec", Rates{Before: 1.5}) },
-		"rate -1 of db_exec_503_after":      func() { NewPoint(source{}, "db", "exec", Rates{}, Answer{Name: "503", After: -1}) },
-		"rate NaN of db_bad_conn":           func() { NewFault(source{}, "db_bad_conn", math.NaN()) },
-		`"db_or der_late" is no name`:       func() { NewFault(source{}, "db_or der_late", 0) },
-		"nothing decides":                   func() { NewPoint(nil, "db", "exec", Rates{Before: 0.1}) },
-		"db_exec cannot be late here":       func() { NewPoint(source{}, "db", "exec", Rates{Late: 0.1}) },
+		"rate 1.5 of db_exec_before is not":          func() { NewPoint(source{}, "db", "exec", Rates{Before: 1.5}) },
+		"rate -1 of db_exec_503_after":               func() { NewPoint(source{}, "db", "exec", Rates{}, Answer{Name: "503", After: -1}) },
+		"rate NaN of db_bad_conn":                    func() { NewFault(source{}, "db_bad_conn", math.NaN()) },
+		`"db_or der_late" is not a valid fault name`: func() { NewFault(source{}, "db_or der_late", 0) },
+		"nothing decides":                            func() { NewPoint(nil, "db", "exec", Rates{Before: 0.1}) },
+		"db_exec cannot be late here":                func() { NewPoint(source{}, "db", "exec", Rates{Late: 0.1}) },
 	} {
 		func() {
 			defer func() {
@@ -225,7 +225,7 @@ func TestProgress(t *testing.T) {
 			r.Quiet()
 			p.Step()
 			<-r.Context().Done()
-		}, "orders makes no progress for 1m0s"},
+		}, "orders made no progress for 1m0s"},
 		{"ends early", func(r *Run, at *Point, p *Progress) {
 			p.Step() // too early
 			r.Quiet()

@@ -73,7 +73,7 @@ func (c Campaign) Search(t *testing.T, body func(*Run)) (text string, ok bool) {
 	case *flagSeed != "":
 		seed, err := strconv.ParseUint(*flagSeed, 10, 64)
 		if err != nil {
-			return fmt.Sprintf("-sdk.seed=%s is no seed: a whole number from 0 on", *flagSeed), false
+			return fmt.Sprintf("-sdk.seed=%s is not a seed: give a whole number from 0 on", *flagSeed), false
 		}
 		return c.one(t, tape.Tape{Seed: seed}, body)
 	}
@@ -130,18 +130,22 @@ func lacks(total map[string]*Count, runs int) (list []string) {
 		n := total[kind]
 		switch {
 		case n.Asked == 0:
-			list = append(list, fmt.Sprintf("%s could not happen, as no such call was made before Quiet: make one, or remove its rate", kind))
+			list = append(list, fmt.Sprintf("%s could not happen, because no such call was made before Quiet: "+
+				"make one, or remove its rate", kind))
 		case n.Delivered == 0 && runs == 1:
-			list = append(list, fmt.Sprintf("%s never happened, as the first run has no fault: play more runs", kind))
+			list = append(list, fmt.Sprintf("%s never happened, because the first run has no faults: play more "+
+				"runs", kind))
 		case n.Delivered == 0 && n.hoped == 0:
-			list = append(list, fmt.Sprintf("%s never happened, as other faults left it no call: lower their rates, or remove it", kind))
+			list = append(list, fmt.Sprintf("%s never happened, because other faults left it no call: lower "+
+				"their rates, or remove it", kind))
 		case n.Delivered == 0:
 			// With so many runs, all kinds happen with a probability of 99 %, if this one is the rarest.
 			enough := max(2*float64(runs), math.Ceil(float64(runs)*math.Log(100*float64(len(total)))/n.hoped))
 			list = append(list, fmt.Sprintf("%s never happened in %s: play more runs, such as sdk.Campaign{Runs: %.0f}, or raise its rate, or remove it",
 				kind, plural.Count(n.Asked, "call"), enough))
 		case n.Observed == 0:
-			list = append(list, fmt.Sprintf("%s happened %s, and the program neither looked at an error of it nor made another call afterwards",
+			list = append(list, fmt.Sprintf("%s happened %s, but the program neither looked at its error nor "+
+				"made another call afterwards",
 				kind, plural.Count(n.Delivered, "time")))
 		}
 	}
@@ -167,8 +171,9 @@ func (c Campaign) failure(t *testing.T, tp tape.Tape, r *Run, runs int, body fun
 	first := len(r.src.Decisions())
 	name := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
 	if again := c.play(t, tp, body); len(again.failures) == 0 {
-		return fmt.Sprintf("%s\nseed %d failed, and held when its run was made again: something beside the faults decides, such as the order of goroutines\n"+
-			"make it again:  go test -run '%s' -sdk.seed=%d", r.text(), tp.Seed, name, tp.Seed)
+		return fmt.Sprintf("%s\nseed %d failed, and passed when it ran again: something other than the faults "+
+			"decides, such as the order of goroutines\nrun it again:  go test -run '%s' "+
+			"-sdk.seed=%d", r.text(), tp.Seed, name, tp.Seed)
 	}
 	tp, r, tries := c.shrink(t, tp, r, body)
 	file := filepath.Join(".bloodhound", "sdk", strings.ReplaceAll(t.Name(), "/", "-")+".tape")
@@ -177,9 +182,10 @@ func (c Campaign) failure(t *testing.T, tp tape.Tape, r *Run, runs int, body fun
 		err = os.WriteFile(file, []byte(tape.Format(tp)), 0o644)
 	}
 	if err != nil {
-		return fmt.Sprintf("%s\nthe tape of the failure cannot be stored: %v", r.text(), err)
+		return fmt.Sprintf("%s\ncannot store the tape of the failure: %v", r.text(), err)
 	}
-	return fmt.Sprintf("%s\nrun %d failed; shrunk in %s from %s to %d\nmake it again:  go test -run '%s' -sdk.replay=%s",
+	return fmt.Sprintf("%s\nrun %d failed; shrunk in %s from %s to %d\nrun it again:  go test -run '%s' "+
+		"-sdk.replay=%s",
 		r.text(), runs+1, plural.Count(tries, "run"), plural.Count(first, "choice"), len(r.src.Decisions()), name, file)
 }
 

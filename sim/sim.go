@@ -251,7 +251,7 @@ func (c Campaign) given(short bool) (Campaign, error) {
 	if text, by := setting(flagTime, envTime); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return c, fmt.Errorf("%s is %q, which is no duration, such as 10s", by, text)
+			return c, fmt.Errorf("%s is %q; give a duration, such as 10s", by, text)
 		}
 		c.Time = d
 	}
@@ -588,7 +588,8 @@ func (s *simulation) printStory(w io.Writer, f *report.Failure, path string) (st
 		of.Shrunk = &f.Smallest.Shrunk
 	}
 	if out.Hash != small.Hash {
-		fmt.Fprintf(w, "note: this run is not the one that was found: its trace hash is %s and not %s\n\n", out.Hash, small.Hash)
+		fmt.Fprintf(w, "note: this run differs from the one that was found: its trace hash is %s, not "+
+			"%s\n\n", out.Hash, small.Hash)
 		of.Shrunk = nil
 	}
 	if i := slices.IndexFunc(out.Verdicts, func(v check.Verdict) bool { return v.Status == check.Violated && v.Signature() == f.Signature }); i >= 0 {

@@ -109,7 +109,7 @@ func TestAFailureIsStored(t *testing.T) {
 		t.Errorf("%q, %v", standing, err)
 	}
 	var b strings.Builder
-	if _, err := s.printStory(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "not the one that was found") {
+	if _, err := s.printStory(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "differs from the one that was found") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 	other := func(w *inproc.World) { w.Process("lonely", func(*inproc.Process) {}) }
@@ -272,7 +272,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 	}
 	for says, describe := range map[string]func(*inproc.World){
 		`property "linearizable": no model "nope"`: func(w *inproc.World) { w.Linearizable("nope") },
-		"for a further one use Property":           func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
+		"for another one use Property":             func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
 	} {
 		if _, err := (Campaign{}).run(t.Context(), "world",
 			func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {
@@ -458,7 +458,7 @@ func TestAChangedRunIsTold(t *testing.T) {
 	}
 	var b strings.Builder
 	if _, err := s.printStory(&b, f, r.Files[0]); err != nil || !strings.Contains(b.String(), "saw 2") ||
-		strings.Contains(b.String(), "saw 1") || !strings.HasPrefix(b.String(), "note: this run is not the one") {
+		strings.Contains(b.String(), "saw 1") || !strings.HasPrefix(b.String(), "note: this run differs from the one") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 }

@@ -69,17 +69,18 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 		}
 	}
 	if p.Strategy == search.ModelFuzz && !s.engine.Scheduled() {
-		return nil, p, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s",
+		return nil, p, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: set "+
+			"Settings.Schedule, or use %s",
 			s.Strategy, search.Guided)
 	}
 	if p.NeedsModel() && !s.engine.Followed() {
-		return nil, p, fmt.Errorf("the strategy %s needs the states that runs reach in a specification, and this world follows "+
+		return nil, p, fmt.Errorf("the strategy %s needs a specification that this world follows, and there is "+
 			"none: call World.Model or World.Guide in its description, or use %s",
 			s.Strategy, search.Guided)
 	}
 	if s.lines != nil && s.Workers > 1 {
-		return nil, p, fmt.Errorf("the strategy %s needs the lines that each run executes, and the counters of a process "+
-			"count all runs at once: use one worker", s.Strategy)
+		return nil, p, fmt.Errorf("the strategy %s needs the lines that each run executes, but a process counts "+
+			"the lines of all its runs together: use one worker", s.Strategy)
 	}
 	return strategy, p, nil
 }

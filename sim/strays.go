@@ -127,7 +127,7 @@ func (s *simulation) strays() (text, doubt string) {
 	case len(list) == 0 && s.suspects.left != "":
 		return s.suspects.left + "; " + s.switched(), ""
 	case len(list) == 0 && s.suspects.hidden != nil:
-		return "", fmt.Sprintf("whether goroutines ran outside the world is unknown: %v", s.suspects.hidden)
+		return "", fmt.Sprintf("cannot tell whether goroutines ran outside the world: %v", s.suspects.hidden)
 	case len(list) == 0:
 		return "", ""
 	}
@@ -158,10 +158,10 @@ func (s *simulation) strays() (text, doubt string) {
 		remedy string
 	}{
 		{stray.Process, s.switched()},
-		{stray.Machine, "only goroutines of a Process can run in the world: describe a node that has some by World.Process instead of World.Machine, " +
-			"and start none in other functions"},
-		{stray.Module, "modules of the module cache stay as they are: copy the module into a folder, name the folder by a replace directive in go.mod, " +
-			"and " + s.switched()},
+		{stray.Machine, "only goroutines of a Process can run in the world: describe a node that has some with " +
+			"World.Process instead of World.Machine, and start none in other functions"},
+		{stray.Module, "modules of the module cache stay as they are: copy the module into a folder, add a " +
+			"replace directive for the folder to go.mod, and " + s.switched()},
 		{stray.Standard, "goroutines of the standard library cannot run in a world: use Spawn, Sleep and messages of the Process, " +
 			"or package sim/fake, instead"},
 		{stray.Timer, "time.AfterFunc counts real time: let the Process Spawn another one that sleeps"},
@@ -192,9 +192,10 @@ func (s *simulation) switched() string {
 	case s.overlay != "":
 		return "this program was built with switches, but not the files of these go statements: cgo may have written them"
 	case s.alone == "":
-		return "run the world in a test that calls Campaign.Test, by: bloodhound test --actor-mode --switches"
+		return "run the world in a test that calls Campaign.Test, with: bloodhound test --actor-mode --switches"
 	}
-	return fmt.Sprintf("run them in the world by: bloodhound test --actor-mode --switches %s -- -run %s", testPackage(), s.alone)
+	return fmt.Sprintf("run them in the world with: bloodhound test --actor-mode --switches %s -- -run "+
+		"%s", testPackage(), s.alone)
 }
 
 // testPackage is the package whose tests this program has, as the go command names it.

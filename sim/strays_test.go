@@ -82,7 +82,7 @@ func (g *group) start(f func()) {
 func TestGoroutinesOutsideTheWorldAreFound(t *testing.T) {
 	const (
 		command  = "bloodhound test --actor-mode --switches"
-		machines = "by World.Process instead of World.Machine"
+		machines = "with World.Process instead of World.Machine"
 		standard = "package sim/fake"
 		timer    = "counts real time"
 	)
@@ -310,7 +310,7 @@ func TestGoroutinesDuringATrace(t *testing.T) {
 	}))
 	// A goroutine that has not quite ended with its run is seen without a trace.
 	seen := r.ExitCode == check.ExitNotReproducible && strings.Contains(r.text.String(), "left behind")
-	if !seen && !strings.Contains(r.text.String(), "whether goroutines ran outside the world is unknown") {
+	if !seen && !strings.Contains(r.text.String(), "cannot tell whether goroutines ran outside the world") {
 		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 }

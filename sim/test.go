@@ -173,7 +173,7 @@ func (s *simulation) replay(t testing.TB, id string) {
 		t.Logf("note: %s", text)
 	}
 	if standing == "" {
-		t.Logf("failure %s does not show any more", f.ID)
+		t.Logf("failure %s no longer shows", f.ID)
 		return
 	}
 	t.Errorf("%s\n\n%s", standing, b.String())
@@ -184,7 +184,8 @@ func (s *simulation) load(id string) (*report.Failure, error) {
 	f, err := report.Load(s.Dir, id)
 	var unknown *report.UnknownFailure
 	if errors.As(err, &unknown) && len(unknown.Others) == 0 {
-		return nil, fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or run the test without -%s: it stores its findings",
+		return nil, fmt.Errorf("no failure %q: %s has none; give the path of a failure file, or run the test "+
+			"without -%s: it stores its findings",
 			id, unknown.Dir, flagReplay)
 	}
 	if err == nil && f.Spec.Name == s.name {
@@ -235,7 +236,7 @@ func (s *simulation) stored(t testing.TB) bool {
 		}
 		standing, err := s.standing(f)
 		if err != nil {
-			t.Errorf("%s cannot be made again: %v; remove the file if the world is another one now", file, err)
+			t.Errorf("cannot replay %s: %v; remove the file if the world has changed since", file, err)
 			ok = false
 			continue
 		}

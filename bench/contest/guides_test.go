@@ -310,7 +310,8 @@ func TestMistakesOfGuides(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &guidesContest{folder: folder}
-	if err := b.write(&guidesDocument{}, &guideTables{Settings: &comparison.Settings{}}, ""); err == nil || strings.Count(err.Error(), "move it away") != 1 {
+	err = b.write(&guidesDocument{}, &guideTables{Settings: &comparison.Settings{}}, "")
+	if err == nil || strings.Count(err.Error(), "move the file away") != 1 {
 		t.Errorf("%v", err)
 	}
 	if code, _, said := benched(t); code != check.ExitUsage || !strings.Contains(said, "bench/CONTEST.md has an example") {

@@ -31,7 +31,7 @@ func TestActors(t *testing.T) {
 		{"a bug", []string{"--seeds", "200", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "VIOLATED"},
 		{"a stored failure", []string{"--seeds", "1", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "a stored failure still fails"},
 		{"no campaign", []string{bank, "--", "-run", "NoSuchTest"}, check.ExitUnknown, "no test ran a campaign"},
-		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "not because of a world"},
+		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "but no world caused it"},
 		{"no such package", []string{"./no-such-folder"}, check.ExitUsage, "no-such-folder"},
 		{"a package without worlds", []string{"../../../internal/splitmix"}, check.ExitUsage, "has a test that imports"},
 		{"a flag of other worlds", []string{"--coverage", bank}, check.ExitUsage, "--coverage has no effect with --actor-mode"},
@@ -169,7 +169,7 @@ func TestActorsWithSwitches(t *testing.T) {
 	if err := os.WriteFile(manifest, bytes.Replace(text, []byte("tally.go\": \""), []byte("tally.go\": \"0"), 1), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if text := command(); !strings.Contains(text, "tally.go has changed since this program was built of a copy of its package") {
+	if text := command(); !strings.Contains(text, "tally.go has changed since this program was built from a copy of its package") {
 		t.Error(text)
 	}
 }

@@ -33,9 +33,9 @@ func (d *Dashboard) note(w http.ResponseWriter, r *http.Request) {
 		case len(n.Text) > maxTextBytes || !utf8.ValidString(n.Text):
 			return store.Entry{}, errLongText
 		case n.State != "" && !slices.Contains([]string{records.Open, records.Acknowledged, records.Ignored}, n.State):
-			return store.Entry{}, fmt.Errorf("%q is not a state of a failure", n.State)
+			return store.Entry{}, fmt.Errorf("%q is not a failure state", n.State)
 		case n.URL != "" && (err != nil || len(n.URL) > maxURLBytes || u.Scheme != "https" && u.Scheme != "http"):
-			return store.Entry{}, errors.New("a link begins with https:// or http://")
+			return store.Entry{}, errors.New("a link must begin with https:// or http://")
 		case n.Text == "" && n.State == "" && n.URL == "":
 			return store.Entry{}, errors.New("write a text, choose a state or give a link")
 		}
@@ -99,7 +99,7 @@ func (d *Dashboard) enter(w http.ResponseWriter, r *http.Request, make func(a *a
 		by = strings.TrimSpace(r.PostFormValue("by"))
 	}
 	if by == "" || len(by) > maxNameBytes || !utf8.ValidString(by) {
-		http.Error(w, fmt.Sprintf("give your name, in %d bytes at most", maxNameBytes), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("give your name, in at most %d bytes", maxNameBytes), http.StatusBadRequest)
 		return
 	}
 	var e store.Entry

@@ -47,7 +47,8 @@ func (d *Dashboard) Export(ctx context.Context, folder string) (int, error) {
 		return 0, err
 	}
 	if len(files) > 0 && !slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == exportMark }) {
-		return 0, fmt.Errorf("%s has other files, such as %s; name an empty folder or the folder of an earlier export", folder, files[0].Name())
+		return 0, fmt.Errorf("%s has other files, such as %s; choose an empty folder or the folder of an earlier "+
+			"export", folder, files[0].Name())
 	}
 	if err := os.WriteFile(filepath.Join(folder, exportMark), nil, 0o666); err != nil {
 		return 0, err

@@ -177,7 +177,8 @@ func (a *ask) failure() (*records.TestView, *records.FailureView, error) {
 	case 1:
 		return t, list[0], nil
 	}
-	return nil, nil, fmt.Errorf("more than one failure of %s begins with %q: one of that name is %w", refOf(t).Name, id, errNotThere)
+	return nil, nil, fmt.Errorf("several failures of %s begin with %q: a failure with exactly this id is "+
+		"%w", refOf(t).Name, id, errNotThere)
 }
 
 func buildFailure(a *ask) (any, error) {

@@ -216,8 +216,9 @@ func (g *Guard) CheckListen(ctx context.Context, address string, noToken bool) e
 		}
 	}
 	if len(addresses) == 0 || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !a.IsLoopback() }) {
-		return fmt.Errorf("--listen %s is open to other machines, so the dashboard needs a token: set --token-file or BLOODHOUND_DASHBOARD_TOKEN, "+
-			"name the user header of a reverse proxy with --proxy-header, or let everyone in with --no-token", address)
+		return fmt.Errorf("--listen %s is open to other machines, so the dashboard needs a token: set "+
+			"--token-file or BLOODHOUND_DASHBOARD_TOKEN, set the user header of a reverse proxy with "+
+			"--proxy-header, or let everyone in with --no-token", address)
 	}
 	return nil
 }

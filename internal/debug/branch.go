@@ -85,7 +85,8 @@ func (s *Session) begun() string {
 	if s.branch == 0 {
 		return ""
 	}
-	return fmt.Sprintf("this is the beginning of branch %d; `branch 0` returns to the recorded run, which has what was before", s.branch)
+	return fmt.Sprintf("this is the beginning of branch %d; `branch 0` returns to the recorded run, which "+
+		"includes earlier events", s.branch)
 }
 
 // lookAt goes to a branch where it was left.
@@ -95,7 +96,8 @@ func (s *Session) lookAt(args []string) (string, error) {
 	}
 	number, err := strconv.Atoi(args[0])
 	if err != nil || len(args) > 1 || s.timelineOf(number) == nil {
-		return "", fmt.Errorf("branch takes the number of a branch, or 0 for the recorded run; there are %d branches, which timeline lists", len(s.branches))
+		return "", fmt.Errorf("branch takes the number of a branch, or 0 for the recorded run; there are %d "+
+			"branches, and `timeline` lists them", len(s.branches))
 	}
 	s.turnTo(number)
 	return s.where() + "\n", nil

@@ -25,7 +25,7 @@ var verbs = []verb{
 	{"when", "", "where the world stands", 0, func(s *Session, _ []string) (string, error) { return s.where() + "\n", nil }},
 	{"goto", "EVENT|TIME|violation|fault N|begin|end", "go to a point of the run", 2,
 		func(s *Session, args []string) (string, error) { return s.GoTo(strings.Join(args, " ")) }},
-	{"snapshot", "", "keep a snapshot here, which stays until the end", 0, func(s *Session, _ []string) (string, error) {
+	{"snapshot", "", "keep a snapshot of this point until the end", 0, func(s *Session, _ []string) (string, error) {
 		if err := s.Timeline.Keep(); err != nil {
 			return "", err
 		}
@@ -34,7 +34,7 @@ var verbs = []verb{
 	{"restore", "N", "go to a snapshot that was kept", 1, (*Session).restore},
 	{"why-blocked", "[NODE]", "what each thread waits for", 1, (*Session).whyBlocked},
 	{"track", "NODE[/PID] EXPRESSION [BYTES]", "every change of a variable or a place in memory, in the whole run", math.MaxInt, (*Session).track},
-	{"branch", "N", "go to a branch, which a write has made; 0 is the recorded run", 1, (*Session).lookAt},
+	{"branch", "N", "go to a branch, which a write created; 0 is the recorded run", 1, (*Session).lookAt},
 	{"timeline", "", "the snapshots, the branches, and where the world stands", 0, func(s *Session, _ []string) (string, error) { return s.timeline(), nil }},
 }
 
@@ -63,9 +63,9 @@ func (s *Session) run(line string) (string, error) {
 	case words[0] == "help" && len(words) == 1:
 		return s.help(), nil
 	case words[0] == "help":
-		return "", errors.New("give help alone: it lists all commands")
+		return "", errors.New("help takes no arguments: it lists all commands")
 	case slices.Contains(quits, words[0]):
-		return "", errors.New("give quit alone, on the prompt of `bloodhound debug`")
+		return "", errors.New("quit takes no arguments, and works only at the prompt of `bloodhound debug`")
 	}
 	return "", fmt.Errorf("there is no command %q; help lists them", words[0])
 }
@@ -87,7 +87,7 @@ func (s *Session) help() string {
 		line(s.Views[i].Name, s.Views[i].Arguments, s.Views[i].Does)
 	}
 	line("help", "", "this list")
-	line("quit", "", "end the debugger, on the prompt alone")
+	line("quit", "", "end the debugger (only at the prompt)")
 	return b.String()
 }
 
@@ -142,7 +142,8 @@ func (s *Session) goToPlace(text string) (note string, err error) {
 	}
 	if s.before(place, until) {
 		if s.branch != 0 {
-			return "", fmt.Errorf("%s is before the beginning of branch %d; `branch 0` returns to the recorded run, which has it", text, s.branch)
+			return "", fmt.Errorf("%s is before the beginning of branch %d; `branch 0` returns to the recorded "+
+				"run, which includes it", text, s.branch)
 		}
 		return fmt.Sprintf("%s is before the point at which servers are up and the workload begins; debuggers begin there\n", text), s.Timeline.GotoBeginning()
 	}

@@ -198,8 +198,8 @@ continue
 		"after event", "bank/10 thread 11  0 -> -10\n", "book (bank.c:23) <- transfer (bank.c:28) <- worker (bank.c:47)",
 		"{balance = 10, transfers = 3} -> {balance = 20, transfers = 3}\n      book (bank.c:23) <- transfer (bank.c:31)",
 		"4 bytes at 0x55555555811c\n", "3 -> 4\n      book (bank.c:24)",
-		"has 40 bytes at 0x555555558100: the processor watches 4 places", "no variable nothing", "the array has 4 elements",
-		"struct account has no member x", "a pointer is written as", "it is no struct", "no type sort", "no process 99",
+		"has 40 bytes at 0x555555558100: the processor can watch only 4 aligned words", "no variable nothing", "the array has 4 elements",
+		"struct account has no member x", "a pointer is written as", "it is not a struct", "no type sort", "no process 99",
 		"track takes a process", "waits in accept on 3", "waits in futex for the word at", "{balance = ",
 		"Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
 }
@@ -269,7 +269,7 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 	has(t, gdb(t, s, "monitor when\nmonitor nothing\nmonitor help\nmonitor goto 100\nmonitor goto 99999999\nmonitor goto "+
 		"0\nmonitor goto -5\nmonitor quit\nmonitor why-blocked bunk\nmonitor branch 0 1\nprint accounts\ncontinue\n"),
 		"after event", `no command "nothing"`, "goto EVENT", "after event 100", "beyond the end",
-		"0 is before the point at which", `"-5" names no point of a run`, "or begin or end", "give quit alone",
+		"0 is before the point at which", `"-5" names no point of a run`, "or begin or end", "quit takes no arguments",
 		`no node "bunk"; there are bank, client`, "give branch N", "$1 = {{", "as it was")
 	cmd := exec.Command(needs.Program(t, "gdb"), "-nx", "-batch", "-ex", "target remote "+s.address, "-ex", "reverse-continue",
 		"-ex", "shell kill -9 $PPID", "-ex", "continue")

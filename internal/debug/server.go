@@ -40,7 +40,7 @@ func (s *Session) Serve(l net.Listener) error {
 		}
 		lock.Lock()
 		if current != nil {
-			s.Note("a second debugger (%s) was refused: %s is connected, and there can be one at a time", c.RemoteAddr(), current.RemoteAddr())
+			s.Note("refused a second debugger (%s): %s is already connected", c.RemoteAddr(), current.RemoteAddr())
 			lock.Unlock()
 			c.Close()
 			continue
@@ -754,7 +754,8 @@ func (c *client) command(line string) (string, error) {
 		text = err.Error() + "\n"
 	}
 	if c.s.where() != stood {
-		text += "(gdb reads registers and frames anew when it next runs the world, or by: maintenance flush register-cache)\n"
+		text += "(gdb reads registers and frames anew when it next runs the world, or after: maintenance flush " +
+			"register-cache)\n"
 	}
 	text = strings.Join(c.unsaid, "") + text
 	c.unsaid = nil
@@ -812,7 +813,8 @@ func (c *client) console(text string) error {
 // write changes the world, and replies to a packet that asks for that.
 func (c *client) write(what string, change func(World) error) (string, error) {
 	if c.s.Recording {
-		return "", errors.New("the debugger has asked to write, and takes the run for a recording, which it cannot write to: gdb can")
+		return "", errors.New("the debugger tried to write, but it treats the run as a recording that it cannot " +
+			"change; gdb can write")
 	}
 	note, err := c.s.write(what, change)
 	if note != "" {

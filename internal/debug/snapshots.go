@@ -113,7 +113,7 @@ func (s *shelf) drop(by *Timeline) bool {
 // noRoom is the error of a snapshot that a user wants and for which there is no memory.
 func (s *shelf) noRoom() error {
 	total, mean := s.bytes()
-	return fmt.Errorf("a snapshot of this world has %s, and snapshots may have %s together, of which %s are taken; %s",
+	return fmt.Errorf("a snapshot of this world needs %s, and all snapshots may use %s, of which %s are in use; %s",
 		runner.SizeText(mean), runner.SizeText(s.budget.MemoryBytes), runner.SizeText(total), runner.MemoryRemedy)
 }
 

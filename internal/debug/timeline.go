@@ -91,7 +91,7 @@ func newTimeline(w World, s *shelf) (*Timeline, error) {
 }
 
 // errEnded is the error of a change to a run that is over.
-var errEnded = errors.New("the run is over here, and nothing would come of it: go back first")
+var errEnded = errors.New("the run has ended here, so this would have no effect: go back first")
 
 // Branch begins a timeline where this one stands, with a copy of the world that is changed.
 func (t *Timeline) Branch(change func(World) error) (*Timeline, error) {
@@ -212,7 +212,7 @@ func (s *Stops) hits(h *engine.Halt, places []int) bool {
 
 // lost is the error of a run that was not as the one before.
 func lost(p *Position) error {
-	return fmt.Errorf("the run does not come to where it was (%s): it does not repeat there", p)
+	return fmt.Errorf("the run did not reach the position it had before (%s): it does not repeat there", p)
 }
 
 // pc is the instruction that the thread executes next that is stopped within its turn.
@@ -838,7 +838,8 @@ func (t *Timeline) length(base Position, leg Leg) (Position, uint64, error) {
 			return base, 0, ErrInterrupted
 		}
 	}
-	return base, 0, fmt.Errorf("there are more than %d instructions since the last stop or call: set a breakpoint nearer to here, and step back from there",
+	return base, 0, fmt.Errorf("there are more than %d instructions since the last stop or call: set a "+
+		"breakpoint closer to this point, and step back from there",
 		maxSteps)
 }
 

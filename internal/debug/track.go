@@ -96,7 +96,7 @@ func programOf(w World, of view.NodeProcess) (*variable.Program, error) {
 	}
 	i := slices.IndexFunc(threads, func(t engine.Thread) bool { return t.Node == of.Node && t.PID == of.PID })
 	if i < 0 {
-		return nil, fmt.Errorf("node %s has no process %d here; ps lists those that there are", of.Node, of.PID)
+		return nil, fmt.Errorf("node %s has no process %d here; ps lists the processes", of.Node, of.PID)
 	}
 	path := threads[i].Program
 	file, err := contents(w, of.Node, path)
@@ -169,7 +169,8 @@ func (s *Session) track(args []string) (string, error) {
 	}
 	if place.Bytes < 1 || place.Bytes > 8*engine.MaxWatchpoints ||
 		len(aligned(engine.Watchpoint{Address: place.Address, Bytes: int(place.Bytes)})) > engine.MaxWatchpoints {
-		return "", fmt.Errorf("%s has %d bytes at %#x: the processor watches %d places of 8 bytes, aligned to 8; name a part of it",
+		return "", fmt.Errorf("%s has %d bytes at %#x: the processor can watch only %d aligned words of 8 bytes; "+
+			"choose a part of it",
 			name, place.Bytes, place.Address, engine.MaxWatchpoints)
 	}
 	value := func(w World, b []byte) string {

@@ -204,7 +204,7 @@ func (c *Campaign) begun(col *collector) {
 	}
 	_, timed := strategy.(search.Timed)
 	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil && (!timed || t.Baseline.Done) {
-		c.Note(fmt.Sprintf("%d of %s %s idle: %s runs at most %s at once, which is the setting exploration.feedback_delay", idle,
+		c.Note(fmt.Sprintf("%d of %s %s idle: %s runs at most %s at once (exploration.feedback_delay)", idle,
 			plural.Count(t.Workers, "worker"), plural.Verb(idle, "is", "are"), strategy.Name(), plural.Count(delay, "world")))
 	}
 }
@@ -404,7 +404,7 @@ func (c *collector) lose(r *result) {
 	t.lose(Lost{r.job.ID, r.job.Tape, r.lost})
 	first, stack, _ := strings.Cut(r.lost, "\n")
 	if like := c.stacks[stack]; r.broken && like != "" {
-		c.note(fmt.Sprintf("%s is lost, with the stack of %s: %s", r.job, like, first))
+		c.note(fmt.Sprintf("%s is lost, with the same stack as %s: %s", r.job, like, first))
 	} else {
 		c.note(fmt.Sprintf("%s is lost: %s", r.job, r.lost))
 	}
@@ -444,7 +444,7 @@ func (c *Campaign) cover(j *Job, col *collector) (ok bool) {
 	}
 	var err error
 	if j.Cover, err = c.Code.cover(); err != nil {
-		col.totals.lose(Lost{j.ID, j.Tape, "the coverage state cannot be written: " + err.Error()})
+		col.totals.lose(Lost{j.ID, j.Tape, "cannot write the coverage state: " + err.Error()})
 	}
 	return err == nil
 }
@@ -517,7 +517,8 @@ func (c *Campaign) serve(runs, replays context.Context, jobs <-chan *Job, result
 					r.differs = ReadsCode + ": " + r.differs
 				}
 				if b := r.reply.Began; b != nil && r.differs != "" {
-					r.differs += fmt.Sprintf("; the first of the two began at a snapshot of event %d (explore --from-boot does without)", b.Event)
+					r.differs += fmt.Sprintf("; the first of the two began at a snapshot of event %d (explore "+
+						"--from-boot uses no snapshots)", b.Event)
 				}
 				if r.differs != "" && r.reply.Summary.Repeat.Reproducible && second.Summary.Repeat.Reproducible {
 					r.differs += s.parting(replays, r)

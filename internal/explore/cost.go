@@ -49,8 +49,9 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 	}
 	add := func(format string, arguments ...any) { list = append(list, fmt.Sprintf(format, arguments...)) }
 	if c.Start >= costlyStart && t.Runs >= 2 && 2*t.Starts > t.Runs {
-		add("%d of %s began at their boot, and %d %% of the time of runs is the start: "+
-			"let runs begin at snapshots (leave out --from-boot, raise --snapshot-memory)", t.Starts, plural.Count(t.Runs, "run"), c.Start)
+		add("%d of %s started from boot, and starting took %d %% of the time of runs: let runs start from "+
+			"snapshots (leave out --from-boot, raise "+
+			"--snapshot-memory)", t.Starts, plural.Count(t.Runs, "run"), c.Start)
 	}
 	if t.Events > 0 && 100*t.TailEvents/t.Events >= costlyTail {
 		text := fmt.Sprintf("%d %% of the events come after the chaos phase", 100*t.TailEvents/t.Events)
@@ -64,7 +65,7 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 		probes += p.Probes
 	}
 	if probes > t.Runs && probes*100 >= costlyProbes*max(t.Operations.Invoked, 1) {
-		add("%s a run, for %s: lengthen the `interval` of checks that probe", plural.Count(probes/t.Runs, "probe"),
+		add("%s a run, for %s: raise the `interval` of checks that probe", plural.Count(probes/t.Runs, "probe"),
 			plural.Count(t.Operations.Invoked/t.Runs, "operation"))
 	}
 	each := fmt.Sprintf("%s a run, and %s", plural.Count(t.Operations.Invoked/t.Runs, "operation"), plural.Count(t.Events/t.Runs, "event"))

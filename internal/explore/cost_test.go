@@ -20,7 +20,7 @@ func TestWhatWouldMakeRunsCheaper(t *testing.T) {
 		{"a short campaign", func(t *Totals) { t.CPU = CPU{ProgramsNs: 4e9} }, ""},
 		{"cheap runs", func(t *Totals) { t.Runs, t.CPU = 1000, CPU{ProgramsNs: 10e9, EngineNs: 1e9} }, ""},
 		{"starts", func(t *Totals) { t.Starts, t.StartNs = 10, 6e9 },
-			"10 of 10 runs began at their boot, and 60 % of the time of runs is the start: let runs begin at snapshots"},
+			"10 of 10 runs started from boot, and starting took 60 % of the time of runs: let runs start from snapshots"},
 		{"few starts that take long", func(t *Totals) { t.Starts, t.StartNs = 4, 6e9 }, ""},
 		{"settle", func(t *Totals) { t.TailEvents = 500 }, "50 % of the events come after the chaos phase: shorten faults.settle, which is 10 s"},
 		{"probes", func(t *Totals) { t.Evidence.Probes = map[string]check.Probed{"up": {Probes: 600}} }, "60 probes a run, for 100 operations"},

@@ -107,7 +107,7 @@ const partingTries = 2
 func parting(r *result, scratch string, do func(*Job) (*Reply, string)) string {
 	dir, err := os.MkdirTemp(scratch, "parting-")
 	if err != nil {
-		return "the first event that differs is not known: " + err.Error()
+		return "the first event that differs is unknown: " + err.Error()
 	}
 	defer os.RemoveAll(dir)
 	traced := func(j Job, name string) (*Reply, string) {
@@ -126,14 +126,14 @@ func parting(r *result, scratch string, do func(*Job) (*Reply, string)) string {
 		_, lost = traced(*r.again(), "boot")
 	}
 	if lost != "" {
-		return "the first event that differs is not known, as the run could not be made again: " + lost
+		return "the first event that differs is unknown, because the run could not be repeated: " + lost
 	}
 	p, err := Compare(filepath.Join(dir, "first"), filepath.Join(dir, "boot"))
 	switch {
 	case err != nil:
-		return "the first event that differs is not known: " + err.Error()
+		return "the first event that differs is unknown: " + err.Error()
 	case p == nil && Differs(r.reply.Summary, first.Summary) != "":
-		return "made again with traces, both are equal event by event: the difference comes and goes"
+		return "repeated with traces, both runs are equal event by event: the difference comes and goes"
 	case p == nil:
 		return "their traces are equal event by event: the difference is in no field of an event"
 	}

@@ -14,7 +14,7 @@ import (
 func TestMismatchesAreNamed(t *testing.T) {
 	for dir, want := range map[string]string{
 		plantedMismatch: `its replay differs: trace hash planted, then [0-9a-f]+; the first of the two began at a snapshot of event 10 .*; the first event that differs is number 30: 30 \S+ planted\(\) = 1, then 30 \S+ \S+\(\) = -?\d+$`,
-		plantedOnce:     `made again with traces, both are equal event by event: the difference comes and goes$`,
+		plantedOnce:     `repeated with traces, both runs are equal event by event: the difference comes and goes$`,
 	} {
 		spec := fakeSpec("")
 		spec.Dir = dir

@@ -70,9 +70,9 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 		s.Notices = append(s.Notices, text)
 	}
 	if kinds := absent(spec, r); len(kinds) > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("no fault of kind %s was planned: by `faults.swarm`, which `faults.mode` turns "+
-			"on, a tape goes without some kinds; take another seed, or write "+
-			"`swarm: false`", strings.Join(kinds, ", ")))
+		s.Notices = append(s.Notices, fmt.Sprintf("no fault of kind %s was planned: with `faults.swarm`, which "+
+			"`faults.mode` turns on, each tape leaves out some kinds; use another seed, or set `swarm: "+
+			"false`", strings.Join(kinds, ", ")))
 	}
 	return s
 }
@@ -204,7 +204,8 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 			s.Unknown = append(s.Unknown, "fault "+reason+" (no fault of any kind was observed, so nothing ran under faults)")
 			continue
 		}
-		s.Notices = append(s.Notices, "fault "+reason+" (faults.require_observed makes that a reason for unknown)")
+		s.Notices = append(s.Notices, "fault "+reason+" (list it in faults.require_observed to make the verdict "+
+			"unknown)")
 	}
 	missed, remedy := check.Missed(spec, &t.Evidence)
 	for _, kind := range missed {
@@ -221,7 +222,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		}
 	}
 	for _, reason := range check.Unhandled(spec, &t.Faults) {
-		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling asks for it)")
+		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling requires it)")
 	}
 	delivered, preset := uint64(0), 0
 	var untested, rare []string
@@ -246,13 +247,15 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	met := t.Evidence.Faults()
 	switch {
 	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %s, although %s asks for faults; lengthen the workload, or run more tapes",
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %s, although %s requests "+
+			"faults; lengthen the workload, or run more tapes",
 			plural.Count(t.Runs, "run"), asking(spec)))
 	case len(untested) > 0:
 		s.Notices = append(s.Notices, "not tested: kinds of faults of the preset that were never delivered: "+strings.Join(untested, ", "))
 	}
 	if delivered > 0 && met.Faults == 0 && t.Evidence.Rates == 0 && check.JudgesOperations(spec) {
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had operations and faults: %s %s delivered in runs without operations; %s",
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had both operations and faults: %s %s "+
+			"delivered in runs without operations; %s",
 			t.Runs, plural.Count(delivered, "fault"), plural.Verb(delivered, "was", "were"), check.Meeting(spec)))
 	}
 	if len(rare) > 0 {

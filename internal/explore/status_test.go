@@ -217,7 +217,7 @@ func TestKindsThatAreNotTested(t *testing.T) {
 func TestNoRunHadOperationsUnderFaults(t *testing.T) {
 	spec := &world.Spec{Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability}}},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
-	const reason = "no run of 2 had operations and faults: 1 fault was delivered in runs without operations"
+	const reason = "no run of 2 had both operations and faults: 1 fault was delivered in runs without operations"
 	totals := &Totals{Runs: 2, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1, Delivered: 1, Observed: 1}}}}
 	if s := totals.Status(spec); !strings.Contains(strings.Join(s.Unknown, "\n"), reason) {
 		t.Errorf("%q", s.Unknown)

@@ -245,7 +245,7 @@ func (p *PropertyTotal) tooShort() bool {
 // Doubt says in how many runs the property is unknown where that makes the campaign unknown, and why in the first.
 func (p *PropertyTotal) Doubt() (runs uint64, reason string) {
 	if p.tooShort() {
-		return p.Short, "short runs do not show it, and there were no others; make more runs, or add --full-length"
+		return p.Short, "short runs cannot show it, and all runs were short; run more seeds, or add --full-length"
 	}
 	return p.Unknown, p.Reason
 }
@@ -442,7 +442,8 @@ func (t *GuideTotal) Useless() string {
 	case 2*t.Failed > t.Runs:
 		return fmt.Sprintf("the model that guides the search could not be followed in %d of %s: %s", t.Failed, plural.Count(t.Runs, "run"), t.Reason)
 	case t.Tally != nil && 2*t.Left > t.Runs:
-		return fmt.Sprintf("the model that guides the search was left in %d of %s; the first: %s: %s", t.Left, plural.Count(t.Runs, "run"), t.Run, t.Reason)
+		return fmt.Sprintf("runs left the model that guides the search in %d of %s; the first: %s: "+
+			"%s", t.Left, plural.Count(t.Runs, "run"), t.Run, t.Reason)
 	case t.Idle == t.Runs && t.Tally != nil:
 		return fmt.Sprintf("no event of any run is a step of the model that guides the search (%s): compare the rules of "+
 			"exploration.guide with the logs that `bloodhound run --logs` prints", t.Tally)

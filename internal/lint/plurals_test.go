@@ -30,9 +30,9 @@ var noNouns = []string{"is", "was", "has", "ms", "ns", "us", "begins", "ends", "
 
 // severalOf are formats whose number is never one.
 var severalOf = map[string]string{
-	"process %d runs as user %s, and this one as user %d: run bloodhound as that user, or as root":                              "runs is a verb",
-	"process %d runs a program for %v (%v): start one built for 64-bit x86-64":                                                  "runs is a verb",
-	"process %d shares more than %d MiB of memory with others, which would be copied while it stands still: start it with less": "shares is a verb",
+	"process %d runs as user %s, but bloodhound runs as user %d: run bloodhound as that user, or as root":                    "runs is a verb",
+	"process %d runs a program for %v (%v): start one built for 64-bit x86-64":                                               "runs is a verb",
+	"process %d shares more than %d MiB of memory with others, which would be copied while it is paused: start it with less": "shares is a verb",
 }
 
 // Texts that people read count in the right number: 1 run, and not 1 runs. plural.Count does that.

@@ -52,7 +52,7 @@ func blameStory(b *strings.Builder, s *StoryOf) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("\nwhat may be to blame (hints, no verdict)\n")
+	b.WriteString("\nwhat may be to blame (hints, not a verdict)\n")
 	for _, h := range list {
 		fmt.Fprintf(b, "  %-13s  %s\n", h.Who, h.What)
 	}
@@ -72,7 +72,8 @@ func configurationHints(s *StoryOf) (list []hint) {
 		case overlap(operations):
 			list = append(list, hint{blameSystem, "no fault was injected in this run: requests that overlap are enough"})
 		case len(s.Outcome.Ledger.Entries) > 0:
-			list = append(list, hint{blameConfiguration, "no fault was injected in this run: operations may race, or the property, its driver or the system's settings may be wrong"})
+			list = append(list, hint{blameConfiguration, "no fault was injected in this run: operations may race, or the property, its driver " +
+				"or the system's settings may be wrong"})
 		}
 		return list
 	}

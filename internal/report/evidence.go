@@ -74,7 +74,7 @@ func LoadEvidence(state string, f *Failure) (*Evidence, error) {
 	}
 	e := new(Evidence)
 	if version := strictjson.Version(b, "evidence_version"); version != EvidenceVersion {
-		return nil, fmt.Errorf("%w: %s is of version %d, and this bloodhound reads version %d",
+		return nil, fmt.Errorf("%w: %s has version %d, and this bloodhound reads version %d",
 			ErrNoEvidence, path, version, EvidenceVersion)
 	}
 	if err := strictjson.Decode(b, e); err != nil {

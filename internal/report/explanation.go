@@ -62,7 +62,8 @@ func (e *Explanation) Check() error {
 	}
 	for _, p := range points {
 		if p.Failed < 0 || p.Failed > p.Runs || !(p.Low >= 0 && p.Low <= p.High && p.High <= 1) {
-			return fmt.Errorf("%d of %s from %d ns on are no share, or %g to %g no interval of one", p.Failed,
+			return fmt.Errorf("%d of %s from %d ns on is not a valid share, or %g to %g is not a valid "+
+				"interval", p.Failed,
 				plural.Count(p.Runs, "run"), p.AtNs, p.Low, p.High)
 		}
 	}
@@ -94,7 +95,7 @@ func moment(e *Explanation, replay string) string {
 	j := e.Jump
 	switch {
 	case j == nil && e.Ended != "":
-		b.WriteString("no moment of no return was found yet: give more --runs or --time\n")
+		b.WriteString("no moment of no return was found yet: raise --runs or --time\n")
 		return b.String()
 	case j == nil && len(e.Points) > 0 && e.Points[0].Share() > 0.5:
 		b.WriteString("no moment of no return: the failure was likely from the start, whatever is decided later\n")
@@ -105,7 +106,7 @@ func moment(e *Explanation, replay string) string {
 	}
 	name := "moment of no return"
 	if !j.Clear {
-		name = "the largest step, which may be an accident of the sample"
+		name = "the largest step, which may be due to chance"
 	}
 	fmt.Fprintf(&b, "%s: %s\n", name, Seconds(j.Before.AtNs))
 	fmt.Fprintf(&b, "  replayed to just before it, then random  %s\n", odds(&j.Before))

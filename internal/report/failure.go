@@ -313,7 +313,8 @@ func find(state, name string) (string, error) {
 	case len(match) == 0:
 		return "", &UnknownFailure{name, dir, all}
 	case slices.ContainsFunc(match, func(base string) bool { return of(base) != of(match[0]) }):
-		return "", fmt.Errorf("%q is the beginning of %s: %s; write more of it", name, plural.Count(len(match), "failure"), strings.Join(match, ", "))
+		return "", fmt.Errorf("%q matches %s: %s; give more "+
+			"characters", name, plural.Count(len(match), "failure"), strings.Join(match, ", "))
 	}
 	return filepath.Join(dir, latestOf(dir, match)+".json"), nil
 }
@@ -344,7 +345,8 @@ type UnknownFailure struct {
 
 func (e *UnknownFailure) Error() string {
 	if len(e.Others) == 0 {
-		return fmt.Sprintf("no failure %q: %s holds none; give the path of a failure file, or find failures with `bloodhound explore`", e.Name, e.Dir)
+		return fmt.Sprintf("no failure %q: %s has none; give the path of a failure file, or find failures with "+
+			"`bloodhound explore`", e.Name, e.Dir)
 	}
 	return fmt.Sprintf("no failure %q in %s; there are %s", e.Name, e.Dir, strings.Join(e.Others, ", "))
 }

@@ -51,7 +51,7 @@ func Unwritable(path string) (problem, remedy string) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "there is no folder " + dir, "make it, or name a file in another one"
+		return "there is no folder " + dir, "create it, or choose a file in another folder"
 	case err != nil:
 		return err.Error(), "name a file in another folder"
 	case !info.IsDir():
@@ -66,7 +66,7 @@ func Unwritable(path string) (problem, remedy string) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
-		return err.Error(), "name a file that can be written"
+		return err.Error(), "choose a file that you can write to"
 	}
 	f.Close()
 	if old == nil {
@@ -84,11 +84,11 @@ func DiskError(err error, dir string) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: the disk of %s is full; free some space there and try again (files that were stored before are untouched)", err, dir)
 	case errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%w: the limit on the size of a file is too low (ulimit -f); raise it and try again", err)
+		return fmt.Errorf("%w: the limit on file size is too low (ulimit -f); raise it and try again", err)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %s must be writable", err, dir)
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("%w: a file has the name of a folder in %s; move it away", err, dir)
+		return fmt.Errorf("%w: a file is in the way of a folder in %s; move the file away", err, dir)
 	}
 	return err
 }

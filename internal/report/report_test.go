@@ -365,7 +365,7 @@ func TestFailureFile(t *testing.T) {
 	os.WriteFile(FailurePath(state, "empty"), []byte(`{"failure_version": 1}`), 0o666)
 	os.WriteFile(FailurePath(state, "twice"), []byte("{\"failure_version\": 1,\n\"spec\": {\"nodes\": [],\n\"nodes\": []}}"), 0o666)
 	for _, c := range []struct{ name, want string }{
-		{"twice", `"nodes" stands twice in an object, again on line 3`}, {f.ID[:4], "write more of it"},
+		{"twice", `"nodes" stands twice in an object, again on line 3`}, {f.ID[:4], "give more characters"},
 		{"zzz", "no failure \"zzz\""}, {"torn", "not a failure file"},
 		{"new", "the bloodhound that wrote it, version v9"}, {"empty", "no spec"}, {"./nowhere.json", "no such file"},
 	} {
@@ -417,7 +417,7 @@ func TestWriteFileKeepsTheOldContentOnError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	err = WriteFile(filepath.Join(path, "below", "f"), nil)
-	if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), "a file has the name of a folder") {
+	if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), "a file is in the way of a folder") {
 		t.Errorf("%v", err)
 	}
 }

@@ -768,7 +768,7 @@ func operationsText(o explore.Operations) string {
 // failing says why operations fail, if more than half of them do: what clients got, and the last errors that servers wrote.
 func failing(spec *world.Spec, o explore.Operations, reasons []explore.Reason, log []record.LogLine) (lines []string) {
 	if o.Invoked == 0 && len(spec.Workloads) == 0 && len(spec.Properties) == 0 {
-		return []string{"Nothing was asked of the servers: add a `workload` and `properties`."}
+		return []string{"The servers received no requests: add a `workload` and `properties`."}
 	}
 	if o.Invoked == 0 || 2*o.Ok > o.Invoked || len(reasons) == 0 {
 		return nil
@@ -933,7 +933,7 @@ func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgemen
 	if first != nil {
 		c = ScreenOf(first, arguments)
 	} else {
-		c.Next = []Hint{{"bloodhound explore" + arguments, "search again: this run tells no more"},
+		c.Next = []Hint{{"bloodhound explore" + arguments, "search again: this run can no longer tell"},
 			{"bloodhound replay --all" + arguments, "all failures on the code as it is now"},
 			{"bloodhound list" + arguments, "all failures, with their state"}}
 	}

@@ -130,7 +130,7 @@ func TestScreenIsPrintable(t *testing.T) {
 func TestScreenOfJudgements(t *testing.T) {
 	for want, status := range map[string]explore.Status{
 		"FAILED\n  the engine or the machine failed":        {Failed: true},
-		"NOT REPRODUCIBLE\n  a run cannot be made again":    {Unrepeatable: true},
+		"NOT REPRODUCIBLE\n  a run does not repeat":         {Unrepeatable: true},
 		"UNKNOWN\n  p: too little; the run was interrupted": {Unknown: []string{"p: too little", "the run was interrupted"}},
 		"HOLDS  1 property in this run\n":                   {},
 	} {

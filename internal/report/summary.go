@@ -228,7 +228,7 @@ func Judgement(s explore.Status, runs uint64) string {
 	case s.Violated:
 		return "VIOLATED"
 	case s.Unrepeatable:
-		return "NOT REPRODUCIBLE: a run cannot be made again; see above"
+		return "NOT REPRODUCIBLE: a run does not repeat; see above"
 	case len(s.Unknown) > 0:
 		return "UNKNOWN: " + strings.Join(together(s.Unknown), "\n         ")
 	}

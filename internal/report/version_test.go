@@ -85,8 +85,8 @@ func TestOtherEvidence(t *testing.T) {
 	}
 	f := &Failure{Failure: failure.Failure{ID: "abc"}, Hash: "h"}
 	for text, want := range map[string]string{
-		`{"evidence_version": 3, "outcome": [1]}`:                                     "is of version 3, and this bloodhound reads version 2",
-		`{"evidence_version": 1, "id": "abc", "hash": "h", "outcome": {}}`:            "is of version 1, and this bloodhound reads version 2",
+		`{"evidence_version": 3, "outcome": [1]}`:                                     "has version 3, and this bloodhound reads version 2",
+		`{"evidence_version": 1, "id": "abc", "hash": "h", "outcome": {}}`:            "has version 1, and this bloodhound reads version 2",
 		`{"evidence_version": 2, "id": "abc", "hash": "another", "outcome": {}}`:      "belongs to another run",
 		`{"evidence_version": 2, "id": "abc", "hash": "h", "outcome": {"hash": "h"}}`: "",
 	} {

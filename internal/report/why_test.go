@@ -252,7 +252,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := lossStory()
 			c.make(s)
-			const head = "\nwhat may be to blame (hints, no verdict)\n"
+			const head = "\nwhat may be to blame (hints, not a verdict)\n"
 			text := s.text(t)
 			if c.want == "" {
 				tells(t, text, nil, []string{head})

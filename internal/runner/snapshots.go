@@ -58,7 +58,7 @@ func (b *Budget) Complete(e engine.Engine) {
 }
 
 // MemoryRemedy says how a user gives snapshots more memory, after how much one has. The command line has the flag and the key.
-const MemoryRemedy = "give more by --snapshot-memory or exploration.snapshots.memory_bytes"
+const MemoryRemedy = "raise --snapshot-memory or exploration.snapshots.memory_bytes"
 
 // DefaultSnapshots is how many snapshots a process keeps.
 const DefaultSnapshots = 24
@@ -327,7 +327,7 @@ func (s *Snapshots) fit() {
 				s.notAlong = true
 				break
 			}
-			s.refuse(fmt.Errorf("a snapshot of this world has %s, and the snapshots of a worker may have %s together; %s",
+			s.refuse(fmt.Errorf("a snapshot of this world needs %s, and all snapshots of a worker may use %s; %s",
 				SizeText(last.bytes), SizeText(s.MemoryBytes), MemoryRemedy))
 			break
 		}

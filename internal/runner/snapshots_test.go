@@ -289,7 +289,7 @@ func TestSnapshotsHaveABudget(t *testing.T) {
 		if e.open > c.open || began.Event != c.began || (s.Refused != nil) != c.fails {
 			t.Errorf("%s: %d worlds are left, a run with the boot of another one begins at %d, refused: %v", name, e.open, began.Event, s.Refused)
 		}
-		if c.fails && s.Refused.Error() != "a snapshot of this world has 110.0 MiB, and the snapshots of a worker may have 109.0 MiB together; "+
+		if c.fails && s.Refused.Error() != "a snapshot of this world needs 110.0 MiB, and all snapshots of a worker may use 109.0 MiB; "+
 			runner.MemoryRemedy {
 			t.Error(s.Refused)
 		}

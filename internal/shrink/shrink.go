@@ -65,7 +65,7 @@ type Shrunk struct {
 // Errors of a run that cannot be shrunk.
 var (
 	ErrGone   = errors.New("its run does not show the failure")
-	ErrBare   = errors.New("its decisions alone do not make a run that fails in the same way")
+	ErrBare   = errors.New("a run with only its decisions does not fail in the same way")
 	ErrVaries = errors.New("its run does not repeat")
 )
 

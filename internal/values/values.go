@@ -74,7 +74,7 @@ func AppendQuoted(b []byte, text string) []byte {
 		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			quoted, err := json.Marshal(text)
 			if err != nil {
-				panic(fmt.Sprintf("values: a text that is no JSON: %v", err)) // Marshal takes every text
+				panic(fmt.Sprintf("values: invalid JSON: %v", err)) // Marshal takes every text
 			}
 			return append(b, quoted...)
 		}

@@ -112,7 +112,8 @@ func parsePlaceholder(inside string) (part, error) {
 			return p, fmt.Errorf("{%s} has no range", what)
 		}
 	default:
-		return p, fmt.Errorf("no placeholder {%s}; there are {random}, {random:a-b}, {seq}, {seq:a-b}, {zipf:a-b}, {client}, {uuid}", inside)
+		return p, fmt.Errorf("unknown placeholder {%s}; placeholders are {random}, {random:a-b}, {seq}, "+
+			"{seq:a-b}, {zipf:a-b}, {client}, {uuid}", inside)
 	}
 	if !hasRange {
 		return p, nil

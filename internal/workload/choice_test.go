@@ -36,7 +36,7 @@ func TestKeyPatterns(t *testing.T) {
 	for in, want := range map[string]string{
 		"":             "empty",
 		"a{":           "no }",
-		"{rand}":       "no placeholder {rand}",
+		"{rand}":       "unknown placeholder {rand}",
 		"{random:5-1}": "a-b with 0 <= a <= b",
 		"{random:-1}":  "a-b with",
 		"{random:3}":   "a-b with",
@@ -132,12 +132,12 @@ func TestValidate(t *testing.T) {
 		"no operation \"INCR\"":          func(w *world.Workload) { w.Mix = []world.Operation{{Kind: "INCR", Weight: 1}} },
 		"no operation has a weight":      func(w *world.Workload) { w.Mix = []world.Operation{{Kind: "put"}} },
 		"must not be negative":           func(w *world.Workload) { w.Mix = []world.Operation{{Kind: "put", Weight: -1}} },
-		"no placeholder {x}":             func(w *world.Workload) { w.Mix = []world.Operation{{Kind: "put", Weight: 1, KeyPattern: "{x}"}} },
+		"unknown placeholder {x}":        func(w *world.Workload) { w.Mix = []world.Operation{{Kind: "put", Weight: 1, KeyPattern: "{x}"}} },
 		"must start with / and contain":  func(w *world.Workload) { w.Mix = []world.Operation{{Kind: "put", Weight: 1, Path: "/kv"}} },
 		"has no target":                  func(w *world.Workload) { w.Targets = nil },
 		"https is not supported":         func(w *world.Workload) { w.Targets = []string{"https://n1"} },
 		"has a query":                    func(w *world.Workload) { w.Targets = []string{"http://n1/?a=b"} },
-		"\"200\" is no status":           func(w *world.Workload) { w.Options = map[string]string{"fail_status": "200"} },
+		"\"200\" is not a status":        func(w *world.Workload) { w.Options = map[string]string{"fail_status": "200"} },
 		"put_method \"GET\"":             func(w *world.Workload) { w.Options = map[string]string{"put_method": "GET"} },
 		"trim_space \"yes\"":             func(w *world.Workload) { w.Options = map[string]string{"trim_space": "yes"} },
 		"neither a target such as redis": func(w *world.Workload) { w.Driver, w.Targets = "redis", nil },
@@ -148,7 +148,7 @@ func TestValidate(t *testing.T) {
 		"master_name without sentinels": func(w *world.Workload) {
 			w.Driver, w.Targets, w.Options = "redis", nil, map[string]string{"master_name": "m"}
 		},
-		"the sentinels alone": func(w *world.Workload) {
+		"because the sentinels decide": func(w *world.Workload) {
 			w.Driver, w.Targets = "redis", []string{"redis://a", "redis://b"}
 			w.Options = map[string]string{"sentinels": "n1", "master_name": "m"}
 		},

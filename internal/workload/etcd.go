@@ -46,7 +46,7 @@ func newEtcd(w *world.Workload) (dialect, error) {
 	if text := w.Options["back"]; text != "" {
 		var err error
 		if e.back, err = strconv.ParseInt(text, 10, 32); err != nil || e.back < 0 {
-			return nil, fmt.Errorf("back %q; it is a number of revisions", text)
+			return nil, fmt.Errorf("back %q: give a number of revisions", text)
 		}
 	}
 	return e, nil

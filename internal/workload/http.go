@@ -47,7 +47,7 @@ type statusRange struct{ low, high int }
 func newHTTP(w *world.Workload) (dialect, error) {
 	h := &httpDialect{putMethod: cmp.Or(w.Options["put_method"], http.MethodPut), jsonField: w.Options["json_field"]}
 	if h.putMethod != http.MethodPut && h.putMethod != http.MethodPost {
-		return nil, fmt.Errorf("put_method %q; it is PUT or POST", h.putMethod)
+		return nil, fmt.Errorf("put_method %q: use PUT or POST", h.putMethod)
 	}
 	if len(w.Targets) == 0 {
 		return nil, fmt.Errorf("workload %q has no target; give one such as http://n1:8080", w.Name)
@@ -105,7 +105,8 @@ func parseStatuses(list string) ([]statusRange, error) {
 		low, err1 := strconv.Atoi(from)
 		high, err2 := strconv.Atoi(to)
 		if err1 != nil || err2 != nil || low < 300 || high > 599 || low > high {
-			return nil, fmt.Errorf("fail_status %q: %q is no status or range of statuses from 300 to 599", list, word)
+			return nil, fmt.Errorf("fail_status %q: %q is not a status or a range of statuses from 300 to "+
+				"599", list, word)
 		}
 		ranges = append(ranges, statusRange{low, high})
 	}

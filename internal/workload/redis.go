@@ -52,7 +52,8 @@ func newRedis(w *world.Workload) (dialect, error) {
 	case len(r.servers) == 0 && len(r.sentinels) == 0:
 		return nil, fmt.Errorf("workload %q has neither a target such as redis://n1:6379 nor sentinels", w.Name)
 	case len(r.sentinels) > 0 && len(r.servers) > 1:
-		return nil, errors.New("sentinels and several targets; the sentinels alone say who is asked")
+		return nil, errors.New("both sentinels and several targets are set; leave out the targets, because the " +
+			"sentinels decide which server to use")
 	case len(r.servers) == 0:
 		r.servers = []server{{}}
 	}

@@ -25,13 +25,17 @@ func (s *settings) plan(w *world.Workload, k *driverKind) error {
 		kind := strings.ToLower(o.Op)
 		switch {
 		case !slices.Contains(k.operations, kind) || kind == "cas" || kind == "txn":
-			return fmt.Errorf("operation %d of the schedule: driver %s plays no %q; it has %s", i+1, w.Driver, o.Op, k.names)
+			return fmt.Errorf("operation %d of the schedule: driver %s cannot play %q; it can play "+
+				"%s", i+1, w.Driver, o.Op, k.names)
 		case o.Client < 0 || o.Client >= s.clients:
-			return fmt.Errorf("operation %d of the schedule: client %d; there are the clients 0 to %d", i+1, o.Client, s.clients-1)
+			return fmt.Errorf("operation %d of the schedule: there is no client %d; clients are 0 to "+
+				"%d", i+1, o.Client, s.clients-1)
 		case o.AtMs < 0 || i > 0 && o.AtMs < w.Schedule[i-1].AtMs:
-			return fmt.Errorf("operation %d of the schedule: it comes before the one above it; sort them by at_ms", i+1)
+			return fmt.Errorf("operation %d of the schedule: it comes before the operation above it; sort "+
+				"operations by at_ms", i+1)
 		case len(o.Value) > maxValueBytes:
-			return fmt.Errorf("operation %d of the schedule: a value of %d bytes; the limit is %d", i+1, len(o.Value), maxValueBytes)
+			return fmt.Errorf("operation %d of the schedule: its value has %d bytes; the limit is "+
+				"%d", i+1, len(o.Value), maxValueBytes)
 		}
 		if w.Driver == "redis" {
 			kind = strings.ToUpper(kind)

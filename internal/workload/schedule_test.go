@@ -25,9 +25,9 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("%+v", s.schedule)
 	}
 	for want, list := range map[string][]world.Scheduled{
-		`operation 1 of the schedule: driver http plays no "incr"`:            {{Op: "incr"}},
-		"operation 2 of the schedule: it comes before the one above it":       {{AtMs: 2, Op: "get"}, {AtMs: 1, Op: "get"}},
-		"operation 1 of the schedule: client 2; there are the clients 0 to 1": {{Op: "get", Client: 2}},
+		`operation 1 of the schedule: driver http cannot play "incr"; it can play put, get, delete`: {{Op: "incr"}},
+		"operation 2 of the schedule: it comes before the operation above it":                       {{AtMs: 2, Op: "get"}, {AtMs: 1, Op: "get"}},
+		"operation 1 of the schedule: there is no client 2; clients are 0 to 1":                     {{Op: "get", Client: 2}},
 	} {
 		if _, err := of("http", list...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

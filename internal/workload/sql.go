@@ -53,7 +53,8 @@ func newSQL(w *world.Workload) (dialect, error) {
 	case len(w.Targets) == 0:
 		return nil, fmt.Errorf("workload %q has no target; give one such as postgres://postgres@db:5432/postgres", w.Name)
 	case !known:
-		return nil, fmt.Errorf("isolation %q; it is serializable, repeatable-read, read-committed, read-uncommitted or default", w.Options["isolation"])
+		return nil, fmt.Errorf("isolation %q: use serializable, repeatable-read, read-committed, "+
+			"read-uncommitted or default", w.Options["isolation"])
 	case model != listAppend && model != rwRegister:
 		return nil, fmt.Errorf("model %q; it is %s or %s", model, listAppend, rwRegister)
 	}
@@ -67,7 +68,7 @@ func newSQL(w *world.Workload) (dialect, error) {
 			return nil, err
 		}
 		if my := u.Scheme == "mysql"; i > 0 && my != s.my {
-			return nil, fmt.Errorf("targets of PostgreSQL and of MySQL; give each a workload of its own")
+			return nil, fmt.Errorf("the targets mix PostgreSQL and MySQL; give each its own workload")
 		} else {
 			s.my = my
 		}

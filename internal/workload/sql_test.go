@@ -262,7 +262,7 @@ func TestSQLRefuses(t *testing.T) {
 	}{
 		{world.Workload{}, "no target"},
 		{world.Workload{Targets: []string{"http://n1"}}, "must be a URL such as postgres://"},
-		{world.Workload{Targets: []string{"postgres://n1/d", "mysql://n1/d"}}, "a workload of its own"},
+		{world.Workload{Targets: []string{"postgres://n1/d", "mysql://n1/d"}}, "its own workload"},
 		{world.Workload{Targets: []string{"postgres://n1/d"}, Options: map[string]string{"isolation": "none"}}, "isolation"},
 		{world.Workload{Targets: []string{"postgres://n1/d"}, Options: map[string]string{"model": "set"}}, "model"},
 		{world.Workload{Targets: []string{"postgres://n1/d"}, Options: map[string]string{"back": "1"}}, "no option"},

@@ -239,7 +239,7 @@ func kinds(driver string) (driverKind, bool) {
 func newSettings(w *world.Workload) (*settings, error) {
 	k, known := kinds(w.Driver)
 	if !known {
-		return nil, fmt.Errorf("no driver %q; there are http, redis, sql, etcd, command, composer", w.Driver)
+		return nil, fmt.Errorf("unknown driver %q; drivers are http, redis, sql, etcd, command, composer", w.Driver)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
 		if !slices.Contains(k.options, name) {
@@ -279,7 +279,8 @@ func newSettings(w *world.Workload) (*settings, error) {
 		}
 		if o.Weight < 0 || o.ValueSizeBytes < 0 || max(o.ValueSizeBytes, o.MaxValueBytes) > maxValueBytes ||
 			o.MaxValueBytes != 0 && o.MaxValueBytes < o.ValueSizeBytes {
-			return nil, fmt.Errorf("operation %s: the weight must not be negative, and the value size be from 0 to %d bytes", o.Kind, maxValueBytes)
+			return nil, fmt.Errorf("operation %s: the weight must not be negative, and the value size must be "+
+				"from 0 to %d bytes", o.Kind, maxValueBytes)
 		}
 		s.mix = append(s.mix, entry{Operation: o, pattern: p, weight: uint64(o.Weight)})
 		s.weight += uint64(o.Weight)

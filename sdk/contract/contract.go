@@ -62,7 +62,7 @@ func Test[D any](t *testing.T, clauses []Clause[D], places ...Place[D]) {
 	case len(r.Broken) > 0:
 		t.Fatalf("%s\n%s", strings.Join(r.Broken, "\n"), r)
 	case !r.real && *flagDeps != "fake":
-		t.Skipf("nothing real was compared with: %s\n%s", strings.Join(r.Absent, "; "), r)
+		t.Skipf("not compared with a real dependency: %s\n%s", strings.Join(r.Absent, "; "), r)
 	}
 	t.Log(r.String())
 }
@@ -153,7 +153,7 @@ func check[D any](t testing.TB, p Place[D], c Clause[D]) (err error) {
 		err = c.Check(d)
 	})
 	if played != 1 {
-		return fmt.Errorf("Place.With called its function %s, not once", plural.Count(played, "time"))
+		return fmt.Errorf("Place.With must call its function once, but called it %s", plural.Count(played, "time"))
 	}
 	return err
 }
@@ -165,9 +165,9 @@ func choose[D any](deps string, places []Place[D]) (list []Place[D], err error) 
 		case p.With == nil:
 			return nil, fmt.Errorf("place %q has no function With", p.Name)
 		case p.Name == "" || strings.Contains(p.Name, ",") || slices.Contains(names, p.Name):
-			return nil, fmt.Errorf("place %q needs a name of its own, without a comma", p.Name)
+			return nil, fmt.Errorf("place %q needs a unique name without a comma", p.Name)
 		case p.Name == "all" || p.Name == "fake" && p.Real || p.Name == "real" && !p.Real:
-			return nil, fmt.Errorf("place %q needs another name: -sdk.deps=%s chooses others", p.Name, p.Name)
+			return nil, fmt.Errorf("place %q needs another name: -sdk.deps=%s has its own meaning", p.Name, p.Name)
 		}
 		names = append(names, p.Name)
 	}
@@ -183,7 +183,8 @@ func choose[D any](deps string, places []Place[D]) (list []Place[D], err error) 
 			}
 		}
 		if !some {
-			return nil, fmt.Errorf("-sdk.deps=%s: %q is no place of this test; there are all, fake, real, %s", deps, word, strings.Join(names, ", "))
+			return nil, fmt.Errorf("-sdk.deps=%s: %q is not a place of this test; use all, fake, real, "+
+				"%s", deps, word, strings.Join(names, ", "))
 		}
 	}
 	return list, nil

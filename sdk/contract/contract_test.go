@@ -310,13 +310,13 @@ func TestPlaces(t *testing.T) {
 		"the suite":       {"all", []Place[int]{of("a", false, 1), of("b", true, 3)}, "it is real: the clause asks for more than it promises", "", true},
 		"both":            {"all", []Place[int]{of("a", false, 3), of("b", true, 3)}, `a breaks "it is 1": it is 3` + "\nb breaks", "", true},
 		"a panic":         {"all", []Place[int]{of("a", false, 2)}, "panic: two", "", false},
-		"no call":         {"all", []Place[int]{silent}, "called its function 0 times", "", false},
+		"no call":         {"all", []Place[int]{silent}, "but called it 0 times", "", false},
 		"one is missing":  {"all", []Place[int]{of("a", false, 1), gone}, "", "", false},
 		"all are missing": {"real", []Place[int]{of("a", false, 1), gone}, "", "gone is not there: not installed", false},
-		"no such place":   {"mysql", []Place[int]{of("a", false, 1)}, "", `"mysql" is no place of this test; there are all, fake, real, a`, false},
-		"nothing":         {"all", nil, "", "is no place", false},
+		"no such place":   {"mysql", []Place[int]{of("a", false, 1)}, "", `"mysql" is not a place of this test; use all, fake, real, a`, false},
+		"nothing":         {"all", nil, "", "is not a place", false},
 		"a group's name":  {"all", []Place[int]{of("fake", true, 1)}, "", "needs another name", false},
-		"same name":       {"all", []Place[int]{of("a", false, 1), of("a", true, 1)}, "", "needs a name of its own", false},
+		"same name":       {"all", []Place[int]{of("a", false, 1), of("a", true, 1)}, "", "needs a unique name", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Compare(t, c.deps, []Clause[int]{sound}, c.places...)

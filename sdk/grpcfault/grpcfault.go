@@ -68,7 +68,7 @@ type point struct {
 
 func newPoint(source sdk.Source, service, method, operation string, r sdk.Rates, list []Answer) *point {
 	if operation == "" {
-		panic(fmt.Sprintf("grpcfault: %s needs an operation, its name in the ledger", method))
+		panic(fmt.Sprintf("grpcfault: %s needs an Operation, its name in the ledger", method))
 	}
 	var answers []sdk.Answer
 	for _, a := range list {
@@ -97,7 +97,8 @@ func streaming(service string, source sdk.Source, streams []Stream) methods.Tabl
 			}
 		}
 		if s.Send.After != 0 {
-			panic(fmt.Sprintf("grpcfault: Send of the stream %s has no After: whether the other side got a message is not known before it answers; use Receive",
+			panic(fmt.Sprintf("grpcfault: Send of the stream %s has no After: Bloodhound cannot know whether the "+
+				"other side got a message before it answers; use Receive",
 				s.Operation))
 		}
 		p := newPoint(source, service, s.Name, s.Operation, s.Rates, s.Answers)
@@ -185,7 +186,8 @@ func copyOf(m any) (any, error) {
 		return proto.Clone(p), nil
 	}
 	return nil, status.Errorf(codes.Internal,
-		"grpcfault: a %T cannot be copied for a second call, since it is no proto.Message; set Late and Twice of its method to 0", m)
+		"grpcfault: a %T cannot be copied for a second call, because it is not a proto.Message; set Late and "+
+			"Twice of its method to 0", m)
 }
 
 // silent leaves out options that write to variables of the caller.
@@ -341,7 +343,8 @@ func (s *clientStream) RecvMsg(m any) error {
 func StreamServer(service string, source sdk.Source, streams ...Stream) grpc.StreamServerInterceptor {
 	for _, s := range streams {
 		if s.Send != (sdk.Rates{}) {
-			panic(fmt.Sprintf("grpcfault: a server loses no message of the stream %s that it sends; a client does, by Receive", s.Operation))
+			panic(fmt.Sprintf("grpcfault: a server cannot lose messages that it sends on the stream %s; a client "+
+				"can, with Receive", s.Operation))
 		}
 	}
 	ps := streaming(service, source, streams)

@@ -278,8 +278,8 @@ func TestStreamsOfServers(t *testing.T) {
 // What cannot be is refused.
 func TestRefused(t *testing.T) {
 	for want, make := range map[string]func(){
-		"is no method":       func() { grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "Charge", Operation: "charge"}) },
-		"needs an operation": func() { grpcfault.UnaryServer("pay", nil, grpcfault.Method{Name: "*"}) },
+		"is not a method":    func() { grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "Charge", Operation: "charge"}) },
+		"needs an Operation": func() { grpcfault.UnaryServer("pay", nil, grpcfault.Method{Name: "*"}) },
 		"there twice": func() {
 			grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "*", Operation: "a"}, grpcfault.Method{Name: "*", Operation: "b"})
 		},
@@ -295,7 +295,7 @@ func TestRefused(t *testing.T) {
 		"has no After": func() {
 			grpcfault.StreamClient("pay", nil, grpcfault.Stream{Name: "*", Operation: "a", Send: sdk.Rates{After: 1}})
 		},
-		"a server loses no me": func() {
+		"a server cannot lose": func() {
 			grpcfault.StreamServer("pay", nil, grpcfault.Stream{Name: "*", Operation: "a", Send: sdk.Rates{Before: 1}})
 		},
 	} {
@@ -311,7 +311,7 @@ func TestRefused(t *testing.T) {
 	// A message that is no proto.Message cannot be sent later.
 	late := grpcfault.UnaryClient("pay", always{}, grpcfault.Method{Name: "*", Operation: "a", Rates: sdk.Rates{Late: 1}})
 	if err := late(t.Context(), "/a/b", &struct{}{}, &struct{}{}, nil, nil); status.Code(err) != codes.Internal ||
-		!strings.Contains(err.Error(), "no proto.Message") {
+		!strings.Contains(err.Error(), "not a proto.Message") {
 		t.Errorf("a late message of another kind: %v", err)
 	}
 }

@@ -81,5 +81,6 @@ func played(code string, unparsable bool) (Answer, error) {
 			return Answer{Code: c, Message: "as in production"}, nil
 		}
 	}
-	return Answer{}, fmt.Errorf("production counted the code %s, which gRPC has not: store the JSON of a grpccount.Counter", code)
+	return Answer{}, fmt.Errorf("production counted the code %s, which gRPC does not have: store the JSON of a "+
+		"grpccount.Counter", code)
 }

@@ -118,17 +118,17 @@ func TestObservedRefuses(t *testing.T) {
 		method grpcfault.Method
 		want   string
 	}{
-		{counts, grpcfault.Method{Operation: "list"}, `did not count the operation "list", but charge, odd, refund: correct the name`},
+		{counts, grpcfault.Method{Operation: "list"}, `counted no operation "list", only charge, odd, refund: correct the name`},
 		{counts, grpcfault.Method{Operation: "refund"}, "no call of refund, so there are no rates: count for longer"},
-		{counts, grpcfault.Method{Operation: "odd"}, "odd: production counted the code 503, which gRPC has not: store the JSON of a grpccount.Counter"},
+		{counts, grpcfault.Method{Operation: "odd"}, "odd: production counted the code 503, which gRPC does not have: store the JSON of a grpccount.Counter"},
 		{counts, grpcfault.Method{Operation: "charge", Answers: []grpcfault.Answer{{Code: codes.DataLoss}}},
-			"charge: the answer DataLoss is documented in the test and a breach in production: let both"},
+			"charge: the answer DataLoss is documented in the test and a breach in production: give both"},
 		{counts, grpcfault.Method{Operation: "charge", Rates: sdk.Rates{Before: 1.5}},
-			"grpcfault: charge: the test sets Before to 1.5, and the counts decide it"},
+			"grpcfault: charge: the test sets Before to 1.5, but the counts decide it"},
 		{`{"operations": {"charge": {"calls": 9, "breaches": {"cut": 1}}}}`, grpcfault.Method{Operation: "charge"},
 			"counted 1 cut answer, which only HTTP has: store"},
 		{`{"operations": {"charge": {"calls": 9}}}`, grpcfault.Method{Operation: "charge"}, "nothing go wrong with charge, so there is nothing to play"},
-		{counts[:50], grpcfault.Method{Operation: "charge"}, "end at byte 50, in their middle; store the JSON"},
+		{counts[:50], grpcfault.Method{Operation: "charge"}, "cut off at byte 50; store the JSON"},
 	} {
 		if methods, err := grpcfault.Observed(strings.NewReader(c.counts), c.method); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.method, methods, err)

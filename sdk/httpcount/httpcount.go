@@ -58,14 +58,15 @@ func New(operations ...Operation) *Counter {
 	c := &Counter{all: counts.Counter{By: "httpcount"}}
 	for _, o := range operations {
 		if !slices.ContainsFunc(o.Statuses, func(s int) bool { return s < 400 }) {
-			panic(fmt.Sprintf("httpcount: %s has no documented status of success, so that every success would be a breach: list "+
-				"all of its Statuses, such as 200", o.Name))
+			panic(fmt.Sprintf("httpcount: %s has no documented success status, so every success would count as a "+
+				"breach: list all of its Statuses, such as 200", o.Name))
 		}
 		at := &operation{json: o.JSON}
 		var documented []string
 		for _, s := range o.Statuses {
 			if s < 100 || s >= statuses {
-				panic(fmt.Sprintf("httpcount: %d of %s is no status of HTTP; those have three digits, from 100 on", s, o.Name))
+				panic(fmt.Sprintf("httpcount: %d of %s is not an HTTP status; statuses have three digits, from "+
+					"100 on", s, o.Name))
 			}
 			at.documented[s] = true
 			documented = append(documented, strconv.Itoa(s))

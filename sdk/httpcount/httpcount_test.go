@@ -221,14 +221,14 @@ func TestManyAtOnce(t *testing.T) {
 func TestRefused(t *testing.T) {
 	good := httpcount.Operation{Name: "a", Pattern: "/", Statuses: []int{200}}
 	for want, list := range map[string][]httpcount.Operation{
-		"httpcount: an operation has no name; name each":                          {{Pattern: "/", Statuses: []int{200}}},
-		"httpcount: two operations are named a; each needs":                       {good, {Name: "a", Pattern: "/b", Statuses: []int{200}}},
-		"httpcount: a has no documented status of success":                        {{Name: "a", Pattern: "/"}},
-		"httpcount: c has no documented status of success, so that":               {{Name: "c", Pattern: "/", Statuses: []int{503}}},
-		"httpcount: 2000 of a is no status of HTTP; those have":                   {{Name: "a", Pattern: "/", Statuses: []int{200, 2000}}},
-		`httpcount: b: the pattern "/" is there twice: leave one`:                 {good, {Name: "b", Pattern: "/", Statuses: []int{200}}},
-		`httpcount: a: the pattern "POST charges" is none of http.ServeMux (pars`: {{Name: "a", Pattern: "POST charges", Statuses: []int{200}}},
-		"httpcount: a: the Pattern is missing: write one":                         {{Name: "a", Statuses: []int{200}}},
+		"httpcount: an operation has no name; name each":                                {{Pattern: "/", Statuses: []int{200}}},
+		"httpcount: two operations are named a; each needs":                             {good, {Name: "a", Pattern: "/b", Statuses: []int{200}}},
+		"httpcount: a has no documented success status":                                 {{Name: "a", Pattern: "/"}},
+		"httpcount: c has no documented success status, so every":                       {{Name: "c", Pattern: "/", Statuses: []int{503}}},
+		"httpcount: 2000 of a is not an HTTP status; statuses have":                     {{Name: "a", Pattern: "/", Statuses: []int{200, 2000}}},
+		`httpcount: b: the pattern "/" is there twice: remove one`:                      {good, {Name: "b", Pattern: "/", Statuses: []int{200}}},
+		`httpcount: a: the pattern "POST charges" is not valid for http.ServeMux (pars`: {{Name: "a", Pattern: "POST charges", Statuses: []int{200}}},
+		"httpcount: a: the Pattern is missing: write one":                               {{Name: "a", Statuses: []int{200}}},
 	} {
 		func() {
 			defer func() {

@@ -58,7 +58,8 @@ func prepare(name string, source sdk.Source, list []Route) *routes.Table[route] 
 		var answers []sdk.Answer
 		for _, a := range r.Answers {
 			if a.Status < 200 || a.Status > 999 {
-				panic(fmt.Sprintf("httpfault: %d of %s %s is no status of an answer", a.Status, name, r.Operation))
+				panic(fmt.Sprintf("httpfault: %d of %s %s is not the status of an "+
+					"answer", a.Status, name, r.Operation))
 			}
 			answers = append(answers, sdk.Answer{Name: strconv.Itoa(a.Status), Before: a.Before, After: a.After, Breach: a.Breach})
 		}
@@ -193,7 +194,8 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func Handler(next http.Handler, name string, source sdk.Source, routes ...Route) http.Handler {
 	for _, r := range routes {
 		if r.Late != 0 || r.Twice != 0 {
-			panic(fmt.Sprintf("httpfault: requests of %s to a server cannot be late or twice; its clients' can, by Transport", r.Operation))
+			panic(fmt.Sprintf("httpfault: requests of %s to a server cannot be late or twice; requests of its "+
+				"clients can, with Transport", r.Operation))
 		}
 	}
 	return &handler{next, prepare(name, source, routes)}

@@ -63,14 +63,15 @@ func Observed(from io.Reader, routes ...Route) ([]Route, error) {
 func check(n counts.Count) error {
 	for _, code := range slices.Sorted(maps.Keys(n.Failures)) {
 		if s, err := strconv.Atoi(code); err == nil && s < 400 {
-			return fmt.Errorf("production counted the status %s as a failure, and failures are from 400 on: store the JSON of an httpcount.Counter, unchanged",
+			return fmt.Errorf("production counted the status %s as a failure, but failures start at 400: store "+
+				"the JSON of an httpcount.Counter, unchanged",
 				code)
 		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(n.Breaches.Unparsable)) {
 		if s, err := strconv.Atoi(code); err != nil || s < 200 || s > 299 || s == http.StatusNoContent || s == http.StatusResetContent {
-			return fmt.Errorf("production counted a body of the status %s that is no JSON, and only successes with a body are "+
-				"parsed: store the JSON of an httpcount.Counter, unchanged", code)
+			return fmt.Errorf("production counted an invalid JSON body with the status %s, but only successful "+
+				"answers with a body are parsed: store the JSON of an httpcount.Counter, unchanged", code)
 		}
 	}
 	return nil
@@ -86,7 +87,8 @@ func fresh(code string, noJSON bool) (a Answer, err error) {
 		a = unparsable
 	}
 	if a.Status, err = strconv.Atoi(code); err != nil || a.Status < 200 || a.Status > 999 || strconv.Itoa(a.Status) != code {
-		return a, fmt.Errorf("production counted the status %s, which no test can play: take it out of the counts", code)
+		return a, fmt.Errorf("production counted the status %s, which no test can play: remove it from the "+
+			"counts", code)
 	}
 	return a, nil
 }

@@ -27,7 +27,8 @@ type ClockFaults struct {
 // reading, like times that were stored or come from another machine: use Elapsed to measure durations.
 func NewClock(under machine.Clock, name string, f ClockFaults, source sdk.Source) machine.Clock {
 	if f.DriftPPM <= -1_000_000 || f.Drift > 0 && f.DriftPPM == 0 {
-		panic(fmt.Sprintf("machinefault: %s drifts by %s per million; it must be another number than 0, above -1000000", name,
+		panic(fmt.Sprintf("machinefault: %s drifts by %s per million; the number must not be 0, and must be "+
+			"above -1000000", name,
 			plural.Count(f.DriftPPM, "part")))
 	}
 	c := &clock{

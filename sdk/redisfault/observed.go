@@ -62,8 +62,8 @@ func Observed(from io.Reader, f Faults) (Faults, error) {
 		if answers, err := play(operation, n, r, nil); err != nil {
 			return Faults{}, err
 		} else if len(answers) > 0 {
-			return Faults{}, fmt.Errorf("redisfault: production counted answers of %s, which is only lost as a whole: store the "+
-				"JSON of a rediscount.Counter, unchanged", operation)
+			return Faults{}, fmt.Errorf("redisfault: production counted answers of %s, which can only be lost as "+
+				"a whole: store the JSON of a rediscount.Counter, unchanged", operation)
 		}
 	}
 	if !playing && len(names) > 0 {
@@ -90,7 +90,8 @@ func fresh(code string, mistyped bool) (Answer, error) {
 	}
 	a := Answer{Message: code + " as in production"}
 	if a.name() == "" {
-		return a, fmt.Errorf("production counted the error %s, whose code has small letters, so that no test can play it: take it out of the counts", code)
+		return a, fmt.Errorf("production counted the error %s, whose code has lower-case letters, so no test can "+
+			"play it: remove it from the counts", code)
 	}
 	return a, nil
 }

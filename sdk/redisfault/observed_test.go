@@ -109,18 +109,18 @@ func TestObservedRefuses(t *testing.T) {
 		command redisfault.Command
 		want    string
 	}{
-		{counts, redisfault.Command{Operation: "list"}, `did not count the operation "list", but odd, read, write: correct the name`},
+		{counts, redisfault.Command{Operation: "list"}, `counted no operation "list", only odd, read, write: correct the name`},
 		{counts, redisfault.Command{Operation: "read"}, "no call of read, so there are no rates: count for longer"},
-		{counts, redisfault.Command{Operation: "odd"}, "odd: production counted the error oom, whose code has small letters"},
+		{counts, redisfault.Command{Operation: "odd"}, "odd: production counted the error oom, whose code has lower-case letters"},
 		{counts, redisfault.Command{Operation: "write", Answers: []redisfault.Answer{{Message: "OOM full"}}},
-			"write: the answer OOM is documented in the test and a breach in production: let both"},
+			"write: the answer OOM is documented in the test and a breach in production: give both"},
 		{counts, redisfault.Command{Operation: "write", Rates: sdk.Rates{Before: 1.5}},
-			"redisfault: write: the test sets Before to 1.5, and the counts decide it"},
+			"redisfault: write: the test sets Before to 1.5, but the counts decide it"},
 		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9}}}`, redisfault.Command{Operation: "write"},
 			"nothing go wrong with write, pipeline, so there is nothing to play"},
 		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9, "failures": {"OOM": 1}}}}`,
-			redisfault.Command{Operation: "write"}, "answers of pipeline, which is only lost as a whole: store"},
-		{counts[:50], redisfault.Command{Operation: "write"}, "end at byte 50, in their middle; store the JSON"},
+			redisfault.Command{Operation: "write"}, "answers of pipeline, which can only be lost as a whole: store"},
+		{counts[:50], redisfault.Command{Operation: "write"}, "cut off at byte 50; store the JSON"},
 	} {
 		if f, err := redisfault.Observed(strings.NewReader(c.counts),
 			redisfault.Faults{Commands: []redisfault.Command{c.command}}); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -85,19 +85,22 @@ func Hook(name string, source sdk.Source, f Faults) redis.Hook {
 	h := &hook{commands: map[string]*command{}}
 	for _, c := range f.Commands {
 		if c.Operation == "" {
-			panic(fmt.Sprintf("redisfault: the commands %v of %s need an operation, their name in the ledger", c.Names, name))
+			panic(fmt.Sprintf("redisfault: the commands %v of %s need an Operation, their name in the "+
+				"ledger", c.Names, name))
 		}
 		var answers []sdk.Answer
 		for _, a := range c.Answers {
 			if a.name() == "" {
-				panic(fmt.Sprintf("redisfault: the answer %q of %s %s begins with no code, such as ERR or LOADING", a.Message, name, c.Operation))
+				panic(fmt.Sprintf("redisfault: the answer %q of %s %s must begin with a code, such as ERR or "+
+					"LOADING", a.Message, name, c.Operation))
 			}
 			answers = append(answers, sdk.Answer{Name: a.name(), Before: a.Before, After: a.After, Breach: a.Breach})
 		}
 		p := &command{sdk.NewPoint(source, name, c.Operation, c.Rates, answers...), c.Answers}
 		for _, n := range c.Names {
 			if n != strings.ToLower(n) || h.commands[n] != nil {
-				panic(fmt.Sprintf("redisfault: %q of %s is no command in small letters, or it is there twice", n, name))
+				panic(fmt.Sprintf("redisfault: %q of %s is not a command in lower case, or it is there "+
+					"twice", n, name))
 			}
 			h.commands[n] = p
 		}

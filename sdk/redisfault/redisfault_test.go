@@ -172,13 +172,13 @@ func TestConnections(t *testing.T) {
 func TestRefused(t *testing.T) {
 	of := func(c ...redisfault.Command) redisfault.Faults { return redisfault.Faults{Commands: c} }
 	for want, f := range map[string]redisfault.Faults{
-		"need an operation":      of(redisfault.Command{}),
-		"begins with no code":    of(redisfault.Command{Operation: "a", Answers: []redisfault.Answer{{Message: "no"}}}),
-		"is no command in small": of(redisfault.Command{Operation: "a", Names: []string{"GET"}}),
-		"or it is there twice":   of(redisfault.Command{Operation: "a", Names: []string{"get", "get"}}),
-		"stand for all others":   of(redisfault.Command{Operation: "a"}, redisfault.Command{Operation: "b"}),
-		"cannot be late":         {Connection: sdk.Rates{Late: 0.1}},
-		"is not between":         {Pipeline: sdk.Rates{Late: 1.1}},
+		"need an Operation":         of(redisfault.Command{}),
+		"must begin with a code":    of(redisfault.Command{Operation: "a", Answers: []redisfault.Answer{{Message: "no"}}}),
+		"is not a command in lower": of(redisfault.Command{Operation: "a", Names: []string{"GET"}}),
+		"or it is there twice":      of(redisfault.Command{Operation: "a", Names: []string{"get", "get"}}),
+		"stand for all others":      of(redisfault.Command{Operation: "a"}, redisfault.Command{Operation: "b"}),
+		"cannot be late":            {Connection: sdk.Rates{Late: 0.1}},
+		"is not between":            {Pipeline: sdk.Rates{Late: 1.1}},
 	} {
 		func() {
 			defer func() {
@@ -213,7 +213,7 @@ func TestMistakes(t *testing.T) {
 	})
 	place, says, _ := strings.Cut(text, ": ")
 	if ok || !strings.HasPrefix(place, "redisfault_test.go:") || strings.Contains(text, "\n") ||
-		!strings.HasPrefix(says, "redisfault: the commands [get] of cache need an operation") {
+		!strings.HasPrefix(says, "redisfault: the commands [get] of cache need an Operation") {
 		t.Errorf("%v, %s", ok, text)
 	}
 }

@@ -48,9 +48,10 @@ func New(code func(error) string, operations ...Operation) *Counter {
 		at := sqlcalls.ByName(o.Name)
 		switch {
 		case at < 0:
-			panic(fmt.Sprintf("sqlcount: %q is no operation; name one of %v", o.Name, sqlcalls.Names))
+			panic(fmt.Sprintf("sqlcount: %q is not an operation; use one of %v", o.Name, sqlcalls.Names))
 		case len(o.Codes) > 0 && !slices.Contains(sqlcalls.Answering, at):
-			panic(fmt.Sprintf("sqlcount: %s has no codes; leave them out: any error of it counts as lost, and one of rows for the query", o.Name))
+			panic(fmt.Sprintf("sqlcount: %s has no codes; leave them out: any error of it counts as lost, and an "+
+				"error of rows counts for the query", o.Name))
 		}
 		c.operations[at] = c.all.Add(o.Name, o.Codes...)
 	}

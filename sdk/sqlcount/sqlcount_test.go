@@ -128,10 +128,10 @@ func TestManyAtOnce(t *testing.T) {
 // Operations that cannot be are refused.
 func TestRefused(t *testing.T) {
 	for what, list := range map[string][]sqlcount.Operation{
-		"is no operation": {{Name: "charge"}},
-		"has no codes":    {{Name: "rows", Codes: []string{"7"}}},
-		"two operations":  {{Name: "exec"}, {Name: "exec"}},
-		"is no code":      {{Name: "exec", Codes: []string{"two words"}}},
+		"is not an operation": {{Name: "charge"}},
+		"has no codes":        {{Name: "rows", Codes: []string{"7"}}},
+		"two operations":      {{Name: "exec"}, {Name: "exec"}},
+		"is not a code":       {{Name: "exec", Codes: []string{"two words"}}},
 	} {
 		func() {
 			defer func() {

@@ -148,11 +148,11 @@ func TestObservedRefuses(t *testing.T) {
 		{`{"operations": {"exec": {}}}`, "made no call, so there are no rates: count for longer", sqlfault.Answer{}},
 		{`{"operations": {"ping": {"calls": 9, "failures": {"58030": 1}}}}`,
 			"ping: production counted the error 58030, which no test can play", sqlfault.Answer{}},
-		{breach, "exec: the answer 58030 is documented in the test and a breach in production: let both", sqlfault.Answer{Operation: "exec", Name: "58030"}},
-		{breach, "sqlfault: exec: the test sets Before of the answer 58030 to 1.5, and the counts decide it",
+		{breach, "exec: the answer 58030 is documented in the test and a breach in production: give both", sqlfault.Answer{Operation: "exec", Name: "58030"}},
+		{breach, "sqlfault: exec: the test sets Before of the answer 58030 to 1.5, but the counts decide it",
 			sqlfault.Answer{Operation: "exec", Name: "58030", Breach: true, Before: 1.5}},
 		{`{"operations": {"commit": {}, "exec": {"calls": 9}}}`, "nothing go wrong with exec, so there is nothing to play", sqlfault.Answer{}},
-		{breach[:30], "end at byte 30, in their middle; store the JSON that a Counter serves", sqlfault.Answer{}},
+		{breach[:30], "cut off at byte 30; store the JSON that a Counter serves", sqlfault.Answer{}},
 	} {
 		if f, err := sqlfault.Observed(strings.NewReader(c.counts), sqlfault.Faults{Answers: []sqlfault.Answer{c.answer}},
 			pgError); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -292,7 +292,7 @@ func TestDroppedErrors(t *testing.T) {
 			c.call(db)
 			r.Quiet()
 		})
-		if ok || !strings.Contains(text, c.what+" happened") || !strings.Contains(text, "neither looked at an error of it") {
+		if ok || !strings.Contains(text, c.what+" happened") || !strings.Contains(text, "neither looked at its error") {
 			t.Errorf("%s: %s", c.what, text)
 		}
 	}

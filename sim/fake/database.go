@@ -348,7 +348,8 @@ func (db *DB) call(request any) (rows, error) {
 // Begin begins a transaction.
 func (db *DB) Begin(level Isolation) (*Tx, error) {
 	if level < Serializable || level > ReadUncommitted {
-		panic(fmt.Sprintf("fake: there is no Isolation(%d); give Serializable, Snapshot, ReadCommitted or ReadUncommitted", level))
+		panic(fmt.Sprintf("fake: unknown Isolation(%d); use Serializable, Snapshot, ReadCommitted or "+
+			"ReadUncommitted", level))
 	}
 	r, err := db.call(beginTx{level})
 	return &Tx{db: db, id: r.Tx}, err

@@ -48,7 +48,8 @@ type Failures struct {
 // check notes chances that are none.
 func (f Failures) check(w *inproc.World, name string) {
 	if !isChance(f.Before) || !isChance(f.After) {
-		w.Mistake("the Failures of %s are Before %v and After %v; they are chances, from 0 to 1", name, f.Before, f.After)
+		w.Mistake("the Failures of %s are Before %v and After %v; both must be probabilities, from 0 to "+
+			"1", name, f.Before, f.After)
 	}
 }
 
@@ -95,9 +96,9 @@ func forFake(payload any) bool {
 // misled explains an answer of another kind than the request.
 func misled(by, node, want string, answer any) string {
 	if s, ok := answer.(stranger); ok {
-		return fmt.Sprintf("%s: node %s is a %s, no %s; call "+s.Call, by, node, s.Is, want, node)
+		return fmt.Sprintf("%s: node %s is a %s, not a %s; call "+s.Call, by, node, s.Is, want, node)
 	}
-	return fmt.Sprintf("%s: node %s is no %s; it answers with %T", by, node, want, answer)
+	return fmt.Sprintf("%s: node %s is not a %s; it answers with %T", by, node, want, answer)
 }
 
 // isChance reports whether a number is a chance: NaN is none.

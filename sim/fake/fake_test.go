@@ -597,7 +597,7 @@ func TestFailuresThatAreNoChances(t *testing.T) {
 		"kv": func(w *inproc.World) { Store(w, "s", StoreOptions{Failures{After: 1.5}}) },
 	} {
 		_, err := inprocess.New("test", add)
-		if err == nil || !strings.Contains(err.Error(), "they are chances, from 0 to 1") || !strings.Contains(err.Error(), "fake_test.go:") {
+		if err == nil || !strings.Contains(err.Error(), "both must be probabilities, from 0 to 1") || !strings.Contains(err.Error(), "fake_test.go:") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -614,16 +614,16 @@ func TestWrongCatalogues(t *testing.T) {
 		return Catalogue{Operations: []Operation{o}}
 	}
 	for want, c := range map[string]Catalogue{
-		"the Violations of pay are 2; they are a chance":                        {Violations: 2},
-		"the Violations of pay are NaN; they are a chance":                      {Violations: math.NaN()},
-		"the problem 500 of GET /a of pay has the Rate 7; it is a chance":       with(Operation{Problems: []Problem{{Status: 500, Rate: 7}}}),
-		"the problem 500 of GET /a of pay has the Rate NaN; it is a chance":     with(Operation{Problems: []Problem{{Status: 500, Rate: math.NaN()}}}),
-		"a problem of GET /a of pay has the Status 0; give one of http":         with(Operation{Problems: []Problem{{Rate: 0.5}}}),
-		"a problem of GET /a of pay has the Status 418, by which":               with(Operation{Problems: []Problem{{Status: 418, Rate: 0.5}}}),
-		"the operation GET /a of pay has no Do":                                 with(Operation{}),
-		`the operation get /a of pay has the Method "get"; give one such as "G`: with(Operation{Method: "get", Do: do}),
-		"the Latency -1s and the Jitter 0s; neither is below 0":                 with(Operation{Latency: -time.Second, Do: do}),
-		"the operation GET /a of pay is there twice": {Operations: []Operation{{Method: "GET",
+		"the Violations of pay are 2; it must be a probability":                       {Violations: 2},
+		"the Violations of pay are NaN; it must be a probability":                     {Violations: math.NaN()},
+		"the problem 500 of GET /a of pay has the Rate 7; it must be a probability":   with(Operation{Problems: []Problem{{Status: 500, Rate: 7}}}),
+		"the problem 500 of GET /a of pay has the Rate NaN; it must be a probability": with(Operation{Problems: []Problem{{Status: 500, Rate: math.NaN()}}}),
+		"a problem of GET /a of pay has the Status 0; give an HTTP status":            with(Operation{Problems: []Problem{{Rate: 0.5}}}),
+		"a problem of GET /a of pay has the Status 418, which is reserved":            with(Operation{Problems: []Problem{{Status: 418, Rate: 0.5}}}),
+		"the operation GET /a of pay has no Do":                                       with(Operation{}),
+		`the operation get /a of pay has the Method "get"; give one such as "G`:       with(Operation{Method: "get", Do: do}),
+		"the Latency -1s and the Jitter 0s; neither must be negative":                 with(Operation{Latency: -time.Second, Do: do}),
+		"the operation GET /a of pay is defined twice": {Operations: []Operation{{Method: "GET",
 			Path: "/a", Do: do}, {Method: "GET", Path: "/a", Do: do}}},
 	} {
 		_, err := inprocess.New("test", func(w *inproc.World) { Service(w, "pay", c) })
@@ -654,18 +654,18 @@ func TestWrongCalls(t *testing.T) {
 			}
 		})
 	}, func(p *inproc.Process) {
-		wrong("echo is no fake.Database", func() { Open(p, "echo").Begin(Serializable) })
-		wrong(`fake.Open: node kv is a fake.Store, no fake.Database; call fake.Dial(p, "kv")`, func() { Open(p, "kv").Begin(Serializable) })
-		wrong("fake.Open: node pay is a fake.Service, no fake.Database; call fake.Client(p), for URLs such as http://pay/",
+		wrong("echo is not a fake.Database", func() { Open(p, "echo").Begin(Serializable) })
+		wrong(`fake.Open: node kv is a fake.Store, not a fake.Database; call fake.Dial(p, "kv")`, func() { Open(p, "kv").Begin(Serializable) })
+		wrong("fake.Open: node pay is a fake.Service, not a fake.Database; call fake.Client(p), for URLs such as http://pay/",
 			func() { Open(p, "pay").Begin(Serializable) })
-		wrong(`fake.Dial: node db is a fake.Database, no fake.Store; call fake.Open(p, "db")`, func() { Dial(p, "db").Get("a") })
-		wrong("node pay is a fake.Service, no fake.Store", func() { Dial(p, "pay").Watch("a", 0, time.Second) })
-		wrong("echo is no fake.Store", func() { Dial(p, "echo").Put("a", "b") })
-		for _, c := range []struct{ node, want string }{{"kv", `fake.Dial(p, "kv")`}, {"db", `fake.Open(p, "db")`}, {"echo", "node echo is no fake.Service"}} {
+		wrong(`fake.Dial: node db is a fake.Database, not a fake.Store; call fake.Open(p, "db")`, func() { Dial(p, "db").Get("a") })
+		wrong("node pay is a fake.Service, not a fake.Store", func() { Dial(p, "pay").Watch("a", 0, time.Second) })
+		wrong("echo is not a fake.Store", func() { Dial(p, "echo").Put("a", "b") })
+		for _, c := range []struct{ node, want string }{{"kv", `fake.Dial(p, "kv")`}, {"db", `fake.Open(p, "db")`}, {"echo", "node echo is not a fake.Service"}} {
 			if _, err := Client(p).Get("http://" + c.node + "/"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, and not %s", err, c.want)
 			}
 		}
-		wrong("there is no Isolation(9)", func() { Open(p, "db").Begin(Isolation(9)) })
+		wrong("unknown Isolation(9)", func() { Open(p, "db").Begin(Isolation(9)) })
 	})
 }

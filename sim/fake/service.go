@@ -26,7 +26,7 @@ type Catalogue struct {
 // check notes what no service can promise.
 func (c Catalogue) check(w *inproc.World, name string) {
 	if !isChance(c.Violations) {
-		w.Mistake("the Violations of %s are %v; they are a chance, from 0 to 1", name, c.Violations)
+		w.Mistake("the Violations of %s are %v; it must be a probability, from 0 to 1", name, c.Violations)
 	}
 	known := map[string]bool{}
 	for _, o := range c.Operations {
@@ -35,21 +35,24 @@ func (c Catalogue) check(w *inproc.World, name string) {
 		case o.Method == "" || o.Method != strings.ToUpper(o.Method):
 			w.Mistake("the operation %s has the Method %q; give one such as %q", is, o.Method, http.MethodGet)
 		case known[is]:
-			w.Mistake("the operation %s is there twice; the second one would never be asked", is)
+			w.Mistake("the operation %s is defined twice; the second one would never be called", is)
 		case o.Do == nil:
 			w.Mistake("the operation %s has no Do; set it", is)
 		case o.Latency < 0 || o.Jitter < 0:
-			w.Mistake("the operation %s has the Latency %v and the Jitter %v; neither is below 0", is, o.Latency, o.Jitter)
+			w.Mistake("the operation %s has the Latency %v and the Jitter %v; neither must be "+
+				"negative", is, o.Latency, o.Jitter)
 		}
 		known[is] = true
 		for _, p := range o.Problems {
 			switch {
 			case p.Status < 100 || p.Status > 599:
-				w.Mistake("a problem of %s has the Status %d; give one of http, from 100 to 599", is, p.Status)
+				w.Mistake("a problem of %s has the Status %d; give an HTTP status, from 100 to 599", is, p.Status)
 			case p.Status == undocumented:
-				w.Mistake("a problem of %s has the Status %d, by which Violations show; give another one", is, p.Status)
+				w.Mistake("a problem of %s has the Status %d, which is reserved for Violations; give another "+
+					"one", is, p.Status)
 			case !isChance(p.Rate):
-				w.Mistake("the problem %d of %s has the Rate %v; it is a chance, from 0 to 1", p.Status, is, p.Rate)
+				w.Mistake("the problem %d of %s has the Rate %v; it must be a probability, from 0 to "+
+					"1", p.Status, is, p.Rate)
 			}
 		}
 	}

@@ -151,9 +151,9 @@ func (w *World) add(p part, empty bool) {
 	case empty:
 		w.mistake("node %q has no function; give one", p.name)
 	case p.name == "" || strings.ContainsAny(p.name, " /\t\n*#\"") || strings.Contains(p.name, "->"):
-		w.mistake("%q is no name of a node; use letters, digits, dots, hyphens and underscores", p.name)
+		w.mistake("%q is not a valid node name; use letters, digits, dots, hyphens and underscores", p.name)
 	case slices.ContainsFunc(w.parts, func(o part) bool { return o.name == p.name }):
-		w.mistake("there are two nodes %q; name them differently", p.name)
+		w.mistake("two nodes are named %q; give them different names", p.name)
 	}
 	w.parts = append(w.parts, p)
 }
@@ -173,11 +173,12 @@ func (w *World) Set(s Settings) {
 		v    float64
 	}{{"Preempt", s.Preempt}, {"Switch", s.Switch}} {
 		if c.v > 1 {
-			w.mistake("%s is %v; it is a chance, from 0 to 1", c.name, c.v)
+			w.mistake("%s is %v; it must be a probability, from 0 to 1", c.name, c.v)
 		}
 	}
 	if c := s.Schedule; c != nil && (c.Steps < 0 || c.Messages < 0 || c.Ticks < 0 || c.Step < 0 || c.Quiet < 0 || c.Quiet > 1) {
-		w.mistake("Schedule has Steps %d, Messages %d, Ticks %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1",
+		w.mistake("Schedule has Steps %d, Messages %d, Ticks %d, Step %s and Quiet %v; none must be negative, "+
+			"and Quiet must be a probability, from 0 to 1",
 			c.Steps, c.Messages, c.Ticks, c.Step, c.Quiet)
 	}
 	w.settings = s
@@ -243,7 +244,8 @@ func (w *World) Property(p Property) {
 	kind := cmp.Or(t.Kind().Property, world.Safety)
 	if known := world.CheckTypes(overOperations); !slices.Contains(known, p.Type) {
 		last := len(known) - 1
-		w.mistake("property %q: %q is no type of a check over operations; there are %s and %s, and Invariant, Eventually and Final take functions",
+		w.mistake("property %q: %q is not a type of check over operations; types are %s and %s, and Invariant, "+
+			"Eventually and Final take functions",
 			p.Name, p.Type, strings.Join(known[:last], ", "), known[last])
 	}
 	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t,
@@ -265,7 +267,8 @@ const linearizable = "linearizable"
 // key-value, or another model of docs/reference/checks.md.
 func (w *World) Linearizable(model string) {
 	if slices.ContainsFunc(w.props, func(o world.Property) bool { return o.Name == linearizable }) {
-		w.mistake("there are two properties %q; for a further one use Property, with a name of its own and the type %s", linearizable, world.Linearizability)
+		w.mistake("two properties are named %q; for another one use Property, with its own name and the type "+
+			"%s", linearizable, world.Linearizability)
 		return
 	}
 	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability,
@@ -317,7 +320,7 @@ func (w *World) property(p world.Property) {
 	case p.Name == "":
 		w.mistake("a property has no name; give one")
 	case slices.ContainsFunc(w.props, func(o world.Property) bool { return o.Name == p.Name }):
-		w.mistake("there are two properties %q; name them differently", p.Name)
+		w.mistake("two properties are named %q; give them different names", p.Name)
 	}
 	w.props = append(w.props, p)
 }
@@ -385,7 +388,7 @@ func newEngine(name string, define func(*World)) (*worldEngine, error) {
 		f.Release()
 	}
 	if len(w.parts) == 0 {
-		w.errs = append(w.errs, errors.New("the world has no node; add one by Process, Client or Machine"))
+		w.errs = append(w.errs, errors.New("the world has no node; add one with Process, Client or Machine"))
 	}
 	if len(w.errs) > 0 {
 		return nil, errors.Join(w.errs...)

@@ -137,7 +137,8 @@ func (r *run) matches() error {
 		same = r.def.parts[i].name == r.spec.Nodes[i].Name
 	}
 	if !same {
-		return fmt.Errorf("the function that describes the world %q has made other nodes than before; what it makes must not vary between runs", r.spec.Name)
+		return fmt.Errorf("the function that describes the world %q created different nodes than before; it must "+
+			"create the same ones in every run", r.spec.Name)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 func (e *worldEngine) Steer(list []inprocess.Choice) ([]tape.Edit, error) {
 	s := e.schedule
 	if s == nil {
-		return nil, fmt.Errorf("only schedules can be steered, and the world has none: give it Settings.Schedule")
+		return nil, fmt.Errorf("only worlds with a schedule can be steered: set Settings.Schedule")
 	}
 	lay, err := e.layoutOf(e.spec)
 	if err != nil {

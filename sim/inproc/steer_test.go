@@ -42,7 +42,7 @@ func TestSteer(t *testing.T) {
 		}
 	}
 	e = mustNew(t, func(w *World) { w.Process("a", func(*Process) {}) })
-	if _, err := e.Steer(nil); err == nil || !strings.Contains(err.Error(), "give it Settings.Schedule") {
+	if _, err := e.Steer(nil); err == nil || !strings.Contains(err.Error(), "set Settings.Schedule") {
 		t.Error(err)
 	}
 }

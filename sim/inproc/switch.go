@@ -26,8 +26,9 @@ const (
 )
 
 // errUnlinked is the error of a run that asks for switches, of a program that has none.
-var errUnlinked = errors.New("the world, or the failure that is made again, has switches at operations of sync and sync/atomic, " +
-	"and nothing of this program was built for them: run it by `bloodhound test --actor-mode --switches`, or give go test the -overlay that it prints")
+var errUnlinked = errors.New("the world, or the failure to replay, has switches at operations of sync and " +
+	"sync/atomic, but this program was not built with switches: run it with `bloodhound test --actor-mode " +
+	"--switches`, or give go test the -overlay that this command prints")
 
 // Point implements points.Thread.
 func (s *strand) Point() {

@@ -59,7 +59,7 @@ var deliveryVerbs = map[string]deliveryVerb{
 	"ack": acknowledge, "subscribe": subscribe, "unsubscribe": unsubscribe,
 }
 
-// topic is what happened on one key: a queue, a log or a subject.
+// topic holds the messages of one key: a queue, a log or a subject.
 type topic struct {
 	key      string
 	level    string
@@ -200,7 +200,7 @@ func topicsOf(c *world.Check, level string, left *leftOut, ops []history.Operati
 		}
 	}
 	for _, t := range topics {
-		t.bound()
+		t.boundReceipts()
 	}
 	return topics
 }
@@ -215,8 +215,8 @@ func (t *topic) message(value string) *message {
 	return m
 }
 
-// by returns how a group received the message, or nil.
-func (m *message) by(g *consumers) *receipt {
+// receiptBy returns how a group received the message, or nil.
+func (m *message) receiptBy(g *consumers) *receipt {
 	if g.number < len(m.got) {
 		return m.got[g.number]
 	}
@@ -296,7 +296,7 @@ func (t *topic) receive(o *history.Operation, verb deliveryVerb) {
 	g.last, g.empty = o, len(values) == 0
 	for place, value := range values {
 		m := t.message(value)
-		r := m.by(g)
+		r := m.receiptBy(g)
 		if r == nil {
 			r = &receipt{low: o.Call, high: o.Return, place: place}
 			for len(m.got) <= g.number {
@@ -331,14 +331,14 @@ func received(o *history.Operation, verb deliveryVerb) []string {
 	return values
 }
 
-// bound lets a first delivery be as early as a receive of unknown outcome, unless each message arrives once at most.
-func (t *topic) bound() {
+// boundReceipts lets a first delivery be as early as a receive of unknown outcome, unless each message arrives once at most.
+func (t *topic) boundReceipts() {
 	if t.level != AtLeastOnce {
 		return
 	}
 	for _, g := range t.groups {
 		for _, m := range g.received {
-			r := m.by(g)
+			r := m.receiptBy(g)
 			r.low = min(r.low, g.firstUnknown)
 		}
 	}
@@ -388,7 +388,7 @@ func (t *topic) firstConflict(order string) (first *refutation, isLoss bool) {
 		}
 	}
 	if first != nil {
-		return first, false // an order of messages that nobody sent means nothing
+		return first, false // messages that were never sent have no order
 	}
 	switch order {
 	case PublisherOrder:
@@ -447,7 +447,7 @@ func (m *message) firstReceipt() (first *history.Operation) {
 
 // repeated finds a message that a group received again, although it receives each once, or had acknowledged it.
 func (t *topic) repeated(m *message, g *consumers) *refutation {
-	r := m.by(g)
+	r := m.receiptBy(g)
 	if r == nil {
 		return nil
 	}
@@ -477,7 +477,7 @@ func (t *topic) lost(g *consumers) *refutation {
 	}
 	var missing []*message
 	for _, m := range t.messages {
-		if g.owed(m) && m.by(g) == nil && g.last.Call > m.acked.Return {
+		if g.owed(m) && m.receiptBy(g) == nil && g.last.Call > m.acked.Return {
 			missing = append(missing, m)
 		}
 	}
@@ -503,7 +503,7 @@ func (g *consumers) owed(m *message) bool {
 func (t *topic) unread() string {
 	for _, g := range t.sortedGroups() {
 		for _, m := range t.messages {
-			if !g.owed(m) || m.by(g) != nil || g.empty && g.last.Call > m.acked.Return {
+			if !g.owed(m) || m.receiptBy(g) != nil || g.empty && g.last.Call > m.acked.Return {
 				continue
 			}
 			return fmt.Sprintf("%s on %q was not received%s, whose last receive was not empty; at the end, receive until nothing is left",

@@ -50,13 +50,13 @@ func (t *topic) outOfTurn(g *consumers) (first *refutation) {
 
 // soonerReceipt reports whether the end of x's first delivery is earlier than y's. Within a batch, places decide.
 func soonerReceipt(x, y *message, g *consumers) bool {
-	a, b := x.by(g), y.by(g)
+	a, b := x.receiptBy(g), y.receiptBy(g)
 	return a.high < b.high || a.high == b.high && a.place < b.place
 }
 
 // certainlyBefore reports whether a group's first delivery of x was before its first delivery of y.
 func certainlyBefore(x, y *message, g *consumers) bool {
-	a, b := x.by(g), y.by(g)
+	a, b := x.receiptBy(g), y.receiptBy(g)
 	return a.high < b.low || inOneBatch(a, b) && a.place < b.place
 }
 
@@ -66,7 +66,7 @@ func inOneBatch(a, b *receipt) bool {
 }
 
 func (t *topic) swapped(early, late *message, g *consumers) *refutation {
-	shown, told := early.by(g).ops[0], late.by(g).ops[0]
+	shown, told := early.receiptBy(g).ops[0], late.receiptBy(g).ops[0]
 	claim := reordered.Cause(PublisherOrder).Claim("%s received %s before %s, which client %s had published first", clientOf(told),
 		verdict.Shorten(late.value), verdict.Shorten(early.value), early.sent.Client)
 	return t.conflict(shown, claim, []string{
@@ -157,9 +157,9 @@ func newOrdering(t *topic, list []*message) *ordering {
 			if m.sent == nil {
 				continue
 			}
-			got := m.by(g)
+			got := m.receiptBy(g)
 			r.byTo = append(r.byTo, span{got.low, got.high, ids[m]})
-			if before != nil && inOneBatch(before.by(g), got) {
+			if before != nil && inOneBatch(before.receiptBy(g), got) {
 				o.next[ids[before]] = append(o.next[ids[before]], ids[m])
 				o.waits[ids[m]]++
 			}

@@ -49,7 +49,7 @@ type hold struct {
 	since    *history.Operation
 }
 
-// latch is what happened to one lock.
+// latch holds the operations on one lock.
 type latch struct {
 	key      string
 	holds    []hold

@@ -17,7 +17,7 @@ var (
 	wrongListed = failure.Declare("listing/not-there")
 )
 
-// presence is what could change whether a name is there: the operations on one key.
+// presence holds the operations on one key that could change whether its name is there.
 type presence struct {
 	puts, deletes []*history.Operation // in the order of their calls; not those that failed
 }
@@ -34,7 +34,7 @@ func namesListed(p *world.Property, ops []history.Operation) verdict.Verdict {
 		if o.Type == history.Fail || !left.chooses(&p.Check, o) {
 			continue
 		}
-		of := func() *presence {
+		entry := func() *presence {
 			if names[o.Key] == nil {
 				names[o.Key] = &presence{}
 			}
@@ -45,9 +45,9 @@ func namesListed(p *world.Property, ops []history.Operation) verdict.Verdict {
 			lists = append(lists, o)
 		case list:
 		case kind == write:
-			of().puts = append(of().puts, o)
+			entry().puts = append(entry().puts, o)
 		case kind == remove:
-			of().deletes = append(of().deletes, o)
+			entry().deletes = append(entry().deletes, o)
 		case kind != read:
 			reason := "operation \"" + o.Op + "\" has no model"
 			left.keys[o.Key] = omission{reason, reason, 1}
@@ -68,7 +68,7 @@ func namesListed(p *world.Property, ops []history.Operation) verdict.Verdict {
 		for _, name := range received(l, receiveBatch) {
 			got[name] = true
 			if names[name] == nil && left.judges(name) {
-				v.Violate(l.Return, l.ReturnTimeNs, wrongListed.Cause().Claim("list %q has %s, which nobody stored", l.Key, verdict.Shorten(name)))
+				v.Violate(l.Return, l.ReturnTimeNs, wrongListed.Cause().Claim("list %q has %s, which was never stored", l.Key, verdict.Shorten(name)))
 				v.Evidence = []string{lineOf(l, "list")}
 				return v
 			}

@@ -41,7 +41,7 @@ var copyVerbs = map[string]copyVerb{
 	"restore": copyRestore,
 }
 
-// database is what happened on one key: values that were committed, backups, and the restored copies.
+// database holds the values that were committed on one key, its backups, and the restored copies.
 type database struct {
 	key      string
 	commits  map[string]*history.Operation // by value; not those that failed

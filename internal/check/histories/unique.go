@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// IncreasingOrder judges that an id is higher than all ids that were given before it was asked for.
+// IncreasingOrder judges that an id is higher than all ids that were given before the request for it.
 const IncreasingOrder = "increasing"
 
 // What may be wrong with ids.

@@ -44,7 +44,7 @@ type watcher struct {
 	idle    *history.Operation // its last look, if that found nothing
 }
 
-// batch is what one look of a watcher returned.
+// batch holds the changes that one look of a watcher returned.
 type batch struct {
 	op      *history.Operation
 	changes []change
@@ -52,7 +52,7 @@ type batch struct {
 
 // watching is a history with watches.
 type watching struct {
-	keys     []string            // patterns of the keys that are judged
+	keys     []string             // patterns of the keys that are judged
 	writes   []*history.Operation // not those that failed
 	watchers []*watcher
 	byClient map[string]*watcher
@@ -231,13 +231,13 @@ func (w *watching) apart() *refutation {
 		list := w.known[revision]
 		for i, c := range list {
 			if i > 0 && list[i-1].Key == c.Key {
-				return w.at(w.lookOf(list[i-1], c), watchApart.Cause().Claim("%q at revision %d is both %s and %s", c.Key, revision,
+				return w.shown(w.lookOf(list[i-1], c), watchApart.Cause().Claim("%q at revision %d is both %s and %s", c.Key, revision,
 					changeWords(list[i-1]), changeWords(c)))
 			}
 			name := changeName(c.Key, c.Type, c.Value)
 			before, twice := where[name]
 			if c.Type == "put" && twice {
-				return w.at(w.lookOf(before, c), watchApart.Cause().Claim("one write, %s of %q, is at the revisions %d and %d", changeWords(c), c.Key,
+				return w.shown(w.lookOf(before, c), watchApart.Cause().Claim("one write, %s of %q, is at the revisions %d and %d", changeWords(c), c.Key,
 					before.Revision, revision))
 			}
 			where[name] = c
@@ -266,7 +266,8 @@ func (w *watching) invented() (first *refutation) {
 		if sent != nil && sent.Call < o.Return {
 			continue
 		}
-		if r := w.at(o, watchInvented.Cause().Claim("client %s saw %s of %q, which nobody wrote", o.Client, changeWords(c), c.Key)); first == nil || r.event < first.event {
+		claim := watchInvented.Cause().Claim("client %s saw %s of %q, which was never written", o.Client, changeWords(c), c.Key)
+		if r := w.shown(o, claim); first == nil || r.event < first.event {
 			first = r
 		}
 	}
@@ -445,8 +446,8 @@ func (w *watching) missedAtEnd() (first *refutation) {
 			}
 			r := refutationAt(x.idle, watchMissed.Cause().Claim("client %s, which watches %q, never saw %s of %q", x.idle.Client, x.pattern,
 				changeWords(change{Type: "put", Value: o.Input}), o.Key))
-			r.evidence = []string{lineOf(x.start, "watch "+x.pattern+" from "+cmp.Or(x.start.Input, "now")), lineOf(o, o.Op+" "+verdict.Shorten(o.Input)+" -> ok"),
-				lineOf(x.idle, "observe -> nothing")}
+			r.evidence = []string{lineOf(x.start, "watch "+x.pattern+" from "+cmp.Or(x.start.Input, "now")),
+				lineOf(o, o.Op+" "+verdict.Shorten(o.Input)+" -> ok"), lineOf(x.idle, "observe -> nothing")}
 			if first == nil || r.event < first.event {
 				first = r
 			}
@@ -471,7 +472,7 @@ func (w *watching) unread() string {
 	return ""
 }
 
-func (w *watching) at(o *history.Operation, claim failure.Claim) *refutation {
+func (w *watching) shown(o *history.Operation, claim failure.Claim) *refutation {
 	r := refutationAt(o, claim)
 	r.evidence = []string{lineOf(o, o.Op+" -> "+verdict.Shorten(o.Output))}
 	return r

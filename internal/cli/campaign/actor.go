@@ -102,8 +102,8 @@ func runActors(a *console.App, c *cobra.Command, f *campaignFlags, args []string
 	switch {
 	case ran != nil && doc.ExitCode == check.ExitHolds:
 		doc.ExitCode = check.ExitUsage
-		unexplained = fmt.Errorf("go test failed, but not because of a world (%w): a package does not build, another test failed, "+
-			"or a test ended before its campaign; see above", ran)
+		unexplained = fmt.Errorf("go test failed (%w), but no world caused it. A package did not build, another "+
+			"test failed, or a test ended before its campaign; see the output above", ran)
 	case len(doc.Worlds) == 0:
 		doc.ExitCode = check.ExitUnknown
 		unexplained = program.WithCode(check.ExitUnknown, errors.New("no test ran a campaign: every test was skipped, or none calls sim.Test"))
@@ -132,7 +132,8 @@ func switches(a *console.App, packages []string) (overlay string, err error) {
 		return "", err
 	}
 	if r.Files == 0 {
-		return "", fmt.Errorf("--switches has no effect: no file of %s imports sync or sync/atomic, or has a go statement", strings.Join(packages, ", "))
+		return "", fmt.Errorf("--switches has no effect: no file of %s imports sync or sync/atomic or contains a "+
+			"go statement", strings.Join(packages, ", "))
 	}
 	fmt.Fprintf(a.Err, "built with switches: %s of %s; go test -overlay=%s\n", plural.Count(r.Files, "file"), plural.Count(r.Packages, "package"), r.Overlay)
 	for i, at := range r.Channels {
@@ -141,7 +142,8 @@ func switches(a *console.App, packages []string) (overlay string, err error) {
 			break
 		}
 		if i == 0 {
-			io.WriteString(a.Err, "a goroutine that waits for a channel stops its world, and its test fails; channels are used at\n")
+			io.WriteString(a.Err, "channels are used at these places; a goroutine that waits on a channel stops "+
+				"its world and fails the test\n")
 		}
 		fmt.Fprintf(a.Err, "  %s\n", at)
 	}

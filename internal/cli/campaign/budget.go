@@ -31,7 +31,8 @@ const budgetRetries = 3
 
 // addBudget adds the flags of the verb test that are for builds.
 func addBudget(f *campaignFlags, c *cobra.Command) {
-	c.Flags().Var(program.Time(&f.budget), "budget", "bound the whole command by this `time`, divided among known failures, the search and shrinking")
+	c.Flags().Var(program.Time(&f.budget), "budget", "limit the whole command to this `time`, divided among "+
+		"known failures, the search and shrinking")
 	c.Flags().Var(flags.File(&f.comment), "comment", "write a Markdown comment for a pull request to this `file`")
 }
 
@@ -50,7 +51,7 @@ func (x *exploration) completeBudget(c *cobra.Command) error {
 		return nil
 	}
 	if f.timeout > 0 {
-		return errors.New("--budget and --timeout both bound the whole command; leave out --timeout")
+		return errors.New("--budget and --timeout both limit the whole command; leave out --timeout")
 	}
 	f.timeout = f.budget
 	if off := c.Flags().Changed("coverage") && !f.coverage; f.since == "" && !off {
@@ -72,8 +73,8 @@ func (x *exploration) base() string {
 		}
 		base := project.Git(x.ctx, x.p.Spec.Dir, "merge-base", "--end-of-options", v.prefix+name, "HEAD")
 		if base == "" {
-			x.Note("note: the search does not prefer changed code, because git does not know %s%s of $%s; fetch it (fetch-depth: 0 "+
-				"in actions/checkout), or name a revision with --since",
+			x.Note("note: the search does not prefer changed code, because git does not know %s%s of $%s; fetch "+
+				"it (fetch-depth: 0 in actions/checkout), or give a revision with --since",
 				v.prefix, name, v.name)
 		}
 		return base
@@ -103,7 +104,8 @@ func unplayed(list []stored.Committed) (all []stored.Standing) {
 	for i := range list {
 		c := &list[i]
 		all = append(all, stored.Standing{Kept: c, Committed: explore.Committed{Failure: c.Failure.Failure, File: c.File,
-			Standing: explore.Unplayed, Reason: fmt.Sprintf("its share of the time, 1/%d of --budget, was used up; raise --budget", knownShare)}})
+			Standing: explore.Unplayed, Reason: fmt.Sprintf("its share of the time, 1/%d of --budget, ran out; "+
+				"raise --budget", knownShare)}})
 	}
 	return all
 }

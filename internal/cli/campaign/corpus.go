@@ -46,7 +46,8 @@ func strategyOf(a *console.App, f *campaignFlags, p *project.Project, seed uint6
 			if f.corpus != "" {
 				return nil, fmt.Errorf("--corpus: %w", err)
 			}
-			return nil, p.Result.Mistake("exploration.corpus", err.Error(), "name a folder with a corpus, such as one below .bloodhound/corpus")
+			return nil, p.Result.Mistake("exploration.corpus", err.Error(), "give a folder that contains a "+
+				"corpus, such as one below .bloodhound/corpus")
 		}
 	}
 	set.OneBoot = !f.FromBoot
@@ -87,7 +88,7 @@ func readCorpus(dir string) ([]search.Entry, error) {
 				path, version, search.EntryVersion)
 		}
 		if err := strictjson.Decode(text, &e); err != nil {
-			return nil, fmt.Errorf("%s is not an entry of a corpus: %w; remove it", path, err)
+			return nil, fmt.Errorf("%s is not a corpus entry: %w; remove it", path, err)
 		}
 		if e.Version != search.EntryVersion {
 			return nil, fmt.Errorf("%s has version %d, and this bloodhound reads %d; remove it", path, e.Version, search.EntryVersion)
@@ -97,7 +98,7 @@ func readCorpus(dir string) ([]search.Entry, error) {
 	if len(list) > 0 {
 		return list, nil
 	}
-	remedy := "a campaign with --strategy coverage-guided makes one below .bloodhound/corpus"
+	remedy := "a campaign with --strategy coverage-guided creates one below .bloodhound/corpus"
 	for _, below := range []string{"*", filepath.Join("*", "*")} {
 		if files, _ := filepath.Glob(filepath.Join(dir, below, "*.json")); len(files) > 0 && filepath.Base(filepath.Dir(files[0])) != "failures" {
 			remedy = "did you mean " + filepath.Dir(files[0]) + "?"
@@ -128,7 +129,7 @@ func ownEntries(a *console.App, p *project.Project, dir string, list []search.En
 		}
 	}
 	if len(own) == 0 {
-		return nil, fmt.Errorf("%s in %s %s of other projects than %s (%s); name the corpus of this one",
+		return nil, fmt.Errorf("%s in %s %s from projects other than %s (%s); give a corpus of this project",
 			plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.Spec.Name),
 			report.Some(strange, project.MaxEntriesNamed))
 	}
@@ -138,9 +139,9 @@ func ownEntries(a *console.App, p *project.Project, dir string, list []search.En
 		many  string
 		says  string
 	}{
-		{strange, "is", "are", "of other projects and left out"},
-		{configured, "is", "are", "of another configuration: their runs may differ now"},
-		{committed, "is", "are", "of another commit: their runs may differ now"},
+		{strange, "is", "are", "from other projects and left out"},
+		{configured, "is", "are", "from another configuration: their runs may differ now"},
+		{committed, "is", "are", "from another commit: their runs may differ now"},
 		{nameless, "does", "do", "not name their project"},
 	} {
 		if len(group.names) > 0 {
@@ -155,11 +156,11 @@ func ownEntries(a *console.App, p *project.Project, dir string, list []search.En
 func checkCorpus(p *project.Project) error {
 	dir := p.CorpusDir()
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return console.Failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, filepath.Dir(dir))))
+		return console.Failed(fmt.Errorf("cannot store the corpus: %w", report.DiskError(err, filepath.Dir(dir))))
 	}
 	probe, err := os.CreateTemp(dir, ".probe-")
 	if err != nil {
-		return console.Failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, dir)))
+		return console.Failed(fmt.Errorf("cannot store the corpus: %w", report.DiskError(err, dir)))
 	}
 	probe.Close()
 	return os.Remove(probe.Name())
@@ -186,7 +187,7 @@ func keepCorpus(a *console.App, p *project.Project, show *console.Progress) func
 				ours[e.Name] = true
 			} else if !lost {
 				lost = true
-				show.Note(fmt.Sprintf("bloodhound: the corpus could not be stored: %v", err))
+				show.Note(fmt.Sprintf("bloodhound: could not store the corpus: %v", err))
 			}
 		}
 		for _, name := range left {

@@ -192,7 +192,7 @@ func judgeCoverage(f *campaignFlags, since *changes, choice code.Choice, c *expl
 		}
 	default:
 		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: cannot compare with the threshold of %g %%: %s", f.threshold,
-			cmp.Or(missing, "no program is watched; the report has the reasons")))
+			cmp.Or(missing, "no program is watched; the report says why")))
 	}
 	if f.thresholdGiven && float64(covered)*100 < f.threshold*float64(total) {
 		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %s of %s%s ran, %.1f %%; the threshold is %g %%",

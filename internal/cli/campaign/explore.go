@@ -86,7 +86,8 @@ type exploration struct {
 func exploreProject(a *console.App, c *cobra.Command, f *campaignFlags, args []string, plain bool) error {
 	if f.async {
 		if f.Engine != "" && f.Engine != vmEngine {
-			return fmt.Errorf("--async-vm means --engine %s, and you gave --engine %s; leave out one of them", vmEngine, f.Engine)
+			return fmt.Errorf("--async-vm implies --engine %s, but you gave --engine %s; leave out one of "+
+				"them", vmEngine, f.Engine)
 		}
 		f.Engine = vmEngine
 	}
@@ -361,10 +362,10 @@ func checkOutput(p *project.Project, coverage bool) error {
 		return nil // the session looks at the state folder
 	}
 	if err := os.MkdirAll(p.OutputDir, 0o777); err != nil {
-		return p.Result.Mistake("output.dir", err.Error(), "name a folder that you can create and write to")
+		return p.Result.Mistake("output.dir", err.Error(), "give a folder that you can create and write to")
 	}
 	if problem, _ := report.Unwritable(p.Output(summaryName)); problem != "" {
-		return p.Result.Mistake("output.dir", problem, "name a folder that you can write to")
+		return p.Result.Mistake("output.dir", problem, "give a folder that you can write to")
 	}
 	return nil
 }
@@ -397,7 +398,7 @@ func saveOutputs(p *project.Project, doc *CampaignDocument) error {
 		for _, f := range doc.Campaign.Failures {
 			fmt.Fprintf(&b, "%d %s %s", f.Tape.Seed, f.ID, f.Signature)
 			if len(f.Tape.Edits) > 0 {
-				fmt.Fprintf(&b, " (%s: only replay %s makes it)", f.Tape.Name(), f.ID)
+				fmt.Fprintf(&b, " (%s: only `replay %s` reproduces it)", f.Tape.Name(), f.ID)
 			}
 			b.WriteString("\n")
 		}

@@ -37,7 +37,7 @@ func checkReports(f *campaignFlags) error {
 			return err
 		}
 		if other := byPath[path]; r.path != "" && other != "" {
-			return fmt.Errorf("%s and %s both name %s; give each a file of its own", other, r.flag, r.path)
+			return fmt.Errorf("%s and %s both write to %s; give each its own file", other, r.flag, r.path)
 		}
 		byPath[path] = r.flag
 	}

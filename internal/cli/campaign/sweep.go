@@ -44,13 +44,12 @@ func sweepVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
 		Short: "Crash a node at many moments of one run, and find crashes it does not recover from",
-		Long: "Run the system once without faults. Then crash a node, or cut its power, at the moments of that run:" +
-			" after it created, synchronised, renamed, truncated or unlinked a file, started a program or " +
-			"answered a client; during a synchronisation; and once more while it recovers.\n\n" +
-			"Moments fall into classes by call, file, program and phase. sweep tries --per-class moments of each " +
-			"class. It confirms each failure to recover by a run from boot, by the replay of that run, and by " +
-			"another clean restart.\n\n" +
-			"The same command continues a sweep that was stopped.",
+		Long: "Run the system once without faults. Then crash a node, or cut its power, at the moments of that " +
+			"run: after it created, synchronised, renamed, truncated or unlinked a file, started a program or " +
+			"answered a client; during a synchronisation; and once more while it recovers.\n\nMoments fall into " +
+			"classes by call, file, program and phase. sweep tries --per-class moments of each class. It " +
+			"confirms each failure to recover with a run from boot, a replay of that run, and another clean " +
+			"restart.\n\nThe same command continues a sweep that was stopped.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return sweepProject(a, c, f, own, args) },
 	}
@@ -99,7 +98,8 @@ func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlag
 	for _, name := range []string{worksAgain, runAgain} {
 		var violated *sweeping.ErrViolated
 		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Violates(name) {
-			show.Note("note: left out the property " + strconv.Quote(name) + " of sweep, which does not hold even without faults")
+			show.Note("note: left out the property " + strconv.Quote(name) + " of sweep, because it does not " +
+				"hold even without faults")
 			left = append(left, name)
 			t, err = sweepOnce(a, c, f, own, p, s, show, left)
 		}
@@ -210,7 +210,8 @@ func planned(t *sweeping.Totals) string {
 		}
 		text += "note: unknown without faults: " + why + "\n"
 	}
-	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, and the moments of recoveries", plural.Count(t.Moments, "moment"),
+	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, plus the moments during "+
+		"recoveries", plural.Count(t.Moments, "moment"),
 		plural.Count(len(t.Classes), "class"), t.PerClass, cpuText(t.EstimateNs))
 }
 

@@ -214,9 +214,11 @@ func (d *VerifyDocument) print(w io.Writer) {
 	}
 	fmt.Fprintln(w, d.Judgement)
 	if len(d.Violated) > 0 {
-		fmt.Fprintf(w, "  (the run violates %s; verify judges only repetition, see `bloodhound run`)\n", strings.Join(d.Violated, ", "))
+		fmt.Fprintf(w, "  (the run violates %s; verify only judges whether runs repeat, see `bloodhound "+
+			"run`)\n", strings.Join(d.Violated, ", "))
 	}
 	if len(d.Unknown) > 0 {
-		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges only repetition)\n", strings.Join(d.Unknown, "; "))
+		fmt.Fprintf(w, "  (the run proves no property: %s; verify only judges whether runs "+
+			"repeat)\n", strings.Join(d.Unknown, "; "))
 	}
 }

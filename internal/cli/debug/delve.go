@@ -66,7 +66,7 @@ func RR(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Wr
 // prepareDelve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
 func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o *debugOptions, args []string) error {
 	if d.only == nil {
-		return fmt.Errorf("name the process to debug with --process NODE or NODE/PID; nodes are %s",
+		return fmt.Errorf("choose the process to debug with --process NODE or NODE/PID; nodes are %s",
 			strings.Join(stored.NodeNames(d.spec), ", "))
 	}
 	var given []string
@@ -134,8 +134,8 @@ func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o
 	}
 	if paranoid, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil {
 		if n, _ := strconv.Atoi(strings.TrimSpace(string(paranoid))); n > 1 {
-			a.Note("delve does not start while kernel.perf_event_paranoid is above 1, because rr needs it (Bloodhound does not); "+
-				"it is %d here: sudo sysctl kernel.perf_event_paranoid=1", n)
+			a.Note("delve does not start while kernel.perf_event_paranoid is above 1, a limit that rr needs and "+
+				"Bloodhound does not. It is %d here; run: sudo sysctl kernel.perf_event_paranoid=1", n)
 		}
 	}
 	return nil

@@ -71,7 +71,8 @@ func bisectFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string
 	}
 	if p.Spec == nil {
 		os.RemoveAll(p.State)
-		return fmt.Errorf("name the project's folder: bloodhound bisect %s FOLDER --good REV", flags.ShellQuote(args[0]))
+		return fmt.Errorf("give the project's folder: bloodhound bisect %s FOLDER --good "+
+			"REV", flags.ShellQuote(args[0]))
 	}
 	b, err := stored.NewBisector(ctx, a, f, p, failure, console.NewProgress(a.Err, false, f.JSON))
 	if err != nil {
@@ -130,16 +131,17 @@ func requestBisect(ctx context.Context, a *console.App, url, id string, args []s
 			}
 			id := project.CommitOf(ctx, dir, *rev)
 			if id == "" {
-				return database.AsMistake(fmt.Errorf("%s is not a commit of the repository of %s; name the project's folder after the "+
-					"failure, or fetch the commit with git", *rev, dir))
+				return database.AsMistake(fmt.Errorf("%s is not a commit of the repository of %s; give the "+
+					"project's folder after the failure, or fetch the commit with git", *rev, dir))
 			}
 			*rev = id
 		}
 		if err := s.Add(ctx, r.Entry()); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.Out, "a worker of %s that has the repository now searches for the commit of failure %s of %s; the failure's page "+
-			"on the dashboard will show the answer\n", s, f.ID, test.Name)
+		fmt.Fprintf(a.Out, "a worker of %s that has the repository now searches for the commit that introduced "+
+			"or fixed failure %s of %s; the failure's page on the dashboard will show the "+
+			"answer\n", s, f.ID, test.Name)
 		return nil
 	})
 }

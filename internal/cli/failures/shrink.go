@@ -97,7 +97,7 @@ func shrinkStored(a *console.App, c *cobra.Command, f *flags.Set, args []string)
 		return console.Failed(err)
 	}
 	if f.Original && stored.KeepSmaller(c.Context(), a, s, failure, known) && !f.JSON {
-		fmt.Fprintf(a.Out, "kept the smallest run known before, which is smaller\n")
+		fmt.Fprintf(a.Out, "kept the previous smallest run, which is smaller\n")
 	}
 	if failure.Smallest != known {
 		failure.Smallest.Tree = tree

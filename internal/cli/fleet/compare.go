@@ -31,8 +31,8 @@ func dbCompareVerb(a *console.App) *cobra.Command {
 		Use:   "compare",
 		Short: "Compare the results of two commits, as Markdown",
 		Long: "For each test that ran on a commit, list the failures that are new, fixed and unchanged since " +
-			"another commit, and the remaining risk of both. compare only reads the store: the runs are the " +
-			"workers'. Runs with uncommitted changes count only in this folder, and only while it has changes.",
+			"another commit, and the remaining risk of both. compare only reads the store; workers make the " +
+			"runs. Runs with uncommitted changes count only in this folder, and only while it has changes.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -101,7 +101,7 @@ func compareCommits(ctx context.Context, a *console.App, s store.Store, f *dbFla
 	if code != "" {
 		here, err = revisionOf(ctx, v, "--code", code)
 	} else if here, dirty = project.CommitOf(ctx, ".", "HEAD"), project.DirtyDigest(ctx, "."); here == "" {
-		err = database.AsMistake(errors.New("this folder is not in a git repository; name the commit with --code"))
+		err = database.AsMistake(errors.New("this folder is not in a git repository; give the commit with --code"))
 	}
 	if err == nil && base != "" {
 		base, err = revisionOf(ctx, v, "--base", base)
@@ -298,7 +298,7 @@ func revisionOf(ctx context.Context, v *records.View, flag, revision string) (st
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) > 1:
-		return "", database.AsMistake(fmt.Errorf("%s %s: %s of the store begin so; give more digits",
+		return "", database.AsMistake(fmt.Errorf("%s %s: %s of the store begin with these digits; give more",
 			flag, revision, plural.Count(len(known), "commit")))
 	case wholeCommit.MatchString(revision):
 		return revision, nil

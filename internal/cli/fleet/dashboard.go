@@ -49,23 +49,22 @@ func dashboardVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dashboard",
 		Short: "Show a store's contents in the browser",
-		Long: "Serve pages about the tests, failures, workers and corpus of a store, a JSON API below /api/v1/, and" +
-			" metrics for Prometheus at /metrics. No worker needs to run. The dashboard also serves the store " +
-			"itself to workers whose --store is its URL.\n\n" +
-			"With --export, write the pages as files and end. Without a token, the dashboard listens on loopback " +
-			"addresses only.",
+		Long: "Serve pages about the tests, failures, workers and corpus of a store, a JSON API below /api/v1/, " +
+			"and metrics for Prometheus at /metrics. No worker needs to run. The dashboard also serves the store " +
+			"itself to workers whose --store is its URL.\n\nWith --export, write the pages as files and exit. " +
+			"Without a token, the dashboard listens on loopback addresses only.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serveDashboard(c.Context(), a, f) },
 	}
 	database.AddStoreFlag(c, &f.store, "")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 means any free port")
 	c.Flags().Var(flags.File(&f.tokenFile), "token-file", "read the token that opens the dashboard from this `file` (default: "+tokenVariable+")")
-	c.Flags().BoolVar(&f.noToken, "no-token", false, "require no token from anyone who can reach the address")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "let in everyone who can reach the address, without a token")
 	c.Flags().StringVar(&f.header, "proxy-header", "",
 		"admit requests with this `header`, which a reverse proxy sets to the user's name and strips from incoming requests")
 	c.Flags().StringArrayVar(&f.hosts, "host", nil,
 		"extra host `name` to accept with --no-token (guards against DNS rebinding)")
-	c.Flags().Var(flags.File(&f.export), "export", "write all pages into this `folder` and end")
+	c.Flags().Var(flags.File(&f.export), "export", "write all pages into this `folder` and exit")
 	return c
 }
 
@@ -81,7 +80,7 @@ func serveDashboard(ctx context.Context, a *console.App, f *dashboardFlags) erro
 	}
 	db, err := open.Served(database.StoreURL(f.store, open.Default))
 	if err != nil {
-		return fmt.Errorf("%w; name the store of the workers with --store", err)
+		return fmt.Errorf("%w; give the store of the workers with --store", err)
 	}
 	defer db.Close()
 	d := &dashboard.Dashboard{Store: db, Bloodhound: program.Version(), Now: time.Now, Guard: guard}
@@ -135,7 +134,7 @@ func serve(ctx context.Context, a *console.App, d *dashboard.Dashboard, address 
 	server := serverOf(ctx, d.Handler(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	fmt.Fprintf(a.Out, "http://%s shows %s; Ctrl-C ends it\n", l.Addr(), d.Store)
+	fmt.Fprintf(a.Out, "http://%s shows %s; Ctrl-C stops it\n", l.Addr(), d.Store)
 	select {
 	case err := <-ended:
 		return console.Failed(err)

@@ -267,12 +267,13 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			if err := adds.Flush(ctx); err != nil {
 				return err
 			}
-			return database.AsMistake(fmt.Errorf("%s:%d: %s; what came before is in %s", name, n, text, s))
+			return database.AsMistake(fmt.Errorf("%s:%d: %s; the lines before it are already in "+
+				"%s", name, n, text, s))
 		}
 		switch {
 		case n == 1 && laterExport(l.Format):
-			return database.AsMistake(fmt.Errorf("%s has the export format %q, and this bloodhound reads %q: a later "+
-				"bloodhound wrote it, so import it with that one",
+			return database.AsMistake(fmt.Errorf("%s has the export format %q, and this bloodhound reads %q: a "+
+				"later bloodhound wrote it, so import it with that version",
 				name, l.Format, exportFormat))
 		case n == 1 && (err != nil || l.Format != exportFormat):
 			return database.AsMistake(fmt.Errorf("%s is not a file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
@@ -336,7 +337,7 @@ func dbUpgradeVerb(a *console.App) *cobra.Command {
 				doc := UpgradeDocument{Bloodhound: program.Version(), Verb: "db upgrade", Store: s.String()}
 				var err error
 				if doc.Upgraded, err = store.Upgrade(c.Context(), s); errors.Is(err, store.ErrNoUpgrade) {
-					return database.AsMistake(fmt.Errorf("cannot upgrade %s: %w; name a folder by its path", s, err))
+					return database.AsMistake(fmt.Errorf("cannot upgrade %s: %w; give the path of a folder", s, err))
 				}
 				if err != nil {
 					return err
@@ -380,11 +381,11 @@ func dbGCVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove duplicates and unused blobs from a database, and pack old entries",
-		Long: "Pack spans of effort that ended more than --pack ago, many into one entry. Remove counts of faults " +
-			"and verdicts that the same worker has replaced by later ones. Remove all but one of the entries that " +
-			"several writers of a folder added, and blobs that no entry names.\n\n" +
-			"Blobs put less than --keep ago stay, because their entry may still be on its way. Workers may " +
-			"continue meanwhile.",
+		Long: "Pack spans of effort that ended more than --pack ago, many into one entry. Remove counts of " +
+			"faults and verdicts that the same worker has replaced by later ones. Remove all but one of the " +
+			"entries that several writers of a folder added, and blobs that no entry refers to.\n\nBlobs added " +
+			"less than --keep ago stay, because their entry may not have arrived yet. Workers may continue " +
+			"meanwhile.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
@@ -413,7 +414,7 @@ func dbGCVerb(a *console.App) *cobra.Command {
 				if doc.Counts > 0 {
 					fmt.Fprintf(a.Out, "%s %s of runs and signs of life, replaced by later ones\n", did, plural.Count(doc.Counts, "count"))
 				}
-				fmt.Fprintf(a.Out, "%s %s stored more than once, and %s that no entry names (%s)\n", did,
+				fmt.Fprintf(a.Out, "%s %s stored more than once, and %s that no entry refers to (%s)\n", did,
 					plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), project.Megabytes(doc.BlobBytes))
 				return nil
 			})
@@ -423,7 +424,7 @@ func dbGCVerb(a *console.App) *cobra.Command {
 	f.document(c)
 	flags.AddSwitch(c, &dry, "dry-run", "only report, change nothing")
 	c.Flags().Var(program.Time(&old), "pack", "pack spans that ended more than this `time` ago")
-	c.Flags().Var(program.Time(&keep), "keep", "keep blobs that were put less than this `time` ago")
+	c.Flags().Var(program.Time(&keep), "keep", "keep blobs that were added less than this `time` ago")
 	return c
 }
 

@@ -158,7 +158,7 @@ func runWorker(a *console.App, c *cobra.Command, f *flags.Set, w *fleetFlags, ar
 			return console.Failed(err)
 		}
 	}
-	a.Note("worker %s on %s; SIGTERM or Ctrl-C ends it", worker.ID, db)
+	a.Note("worker %s on %s; SIGTERM or Ctrl-C stops it", worker.ID, db)
 	result, err := worker.Run(c.Context())
 	if err != nil {
 		return console.Failed(err)

@@ -16,8 +16,8 @@ func dbVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Merge, export, clean, check and compare stores",
-		Long: `A database has the results of workers. It is ` + open.Kinds + `.
-BLOODHOUND_STORE_TOKEN has the token of a dashboard, or BLOODHOUND_STORE_TOKEN_FILE names a file with it.`,
+		Long: `A database holds the results of workers. It is ` + open.Kinds + `.
+Set BLOODHOUND_STORE_TOKEN to the token of a dashboard, or BLOODHOUND_STORE_TOKEN_FILE to a file that contains it.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

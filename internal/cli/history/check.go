@@ -133,7 +133,8 @@ func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string)
 	p, err := checked(a, c, j, args, id)
 	if err != nil && id {
 		if _, missing := os.Stat(args[0]); missing != nil {
-			return fmt.Errorf("no file %s, and a failure of that id needs a project: %w", args[0], err)
+			return fmt.Errorf("there is no file %s, and looking up a failure with that id needs a project: "+
+				"%w", args[0], err)
 		}
 	}
 	if err != nil {
@@ -154,7 +155,7 @@ func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string)
 			return err
 		}
 		if failure, err = report.Load(p.State, args[0]); err != nil {
-			return fmt.Errorf("%w; and there is no history file of that name", err)
+			return fmt.Errorf("%w, and no history file has that name", err)
 		}
 		doc.Failure, world = failure.ID, failure.Spec
 		doc.Verdicts, doc.Events, summary.Evidence, err = j.again(p, failure, args, own)
@@ -164,7 +165,8 @@ func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string)
 		return err
 	}
 	if len(doc.Verdicts) == 0 {
-		return errors.New("no property judges a history; add one to the configuration, or name a check: --model, --isolation, --expression")
+		return errors.New("no property judges a history; add one to the configuration, or choose a check: " +
+			"--model, --isolation, --expression")
 	}
 	summary.Verdicts = doc.Verdicts
 	status := explore.StatusOf(world, summary)
@@ -283,7 +285,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, fmt.Errorf("--format: no format %q; formats are %s", j.format, strings.Join(formatNames(), ", "))
 	}
 	if formats.Format(j.format).OfFolder() {
-		return nil, fmt.Errorf("--format %s: name the folder of the logs, without --format", j.format)
+		return nil, fmt.Errorf("--format %s: give the folder of the logs, and leave out --format", j.format)
 	}
 	for flag, model := range map[string]string{"total-amount": histories.Bank, "allow-negative-balances": histories.Bank, "group-size": histories.LongFork} {
 		if set(flag) && j.model != model {
@@ -331,7 +333,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, nil
 	}
 	if set("order") && k.Type != world.Delivery {
-		return nil, errors.New("--order belongs to --delivery; add that, or leave it out")
+		return nil, errors.New("--order needs --delivery; add that, or leave out --order")
 	}
 	if len(k.Operations) > 0 && !k.Type.Kind().Uses("operations") {
 		return nil, fmt.Errorf("--operations does not apply to %s, which judges all operations; leave it out", p.Name)
@@ -343,10 +345,11 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, fmt.Errorf("--model does not apply to %s; leave it out", p.Name)
 	}
 	if len(j.properties) > 0 {
-		return nil, errors.New("--property selects a property of the configuration, and another flag names a check; leave out one of them")
+		return nil, errors.New("--property selects a property of the configuration, but another flag chooses a " +
+			"check; leave out one of them")
 	}
 	if err := histories.Validate(&p); err != nil {
-		return nil, fmt.Errorf("%w; `bloodhound docs histories` has the words of checks", err)
+		return nil, fmt.Errorf("%w; `bloodhound docs histories` describes the checks", err)
 	}
 	return []world.Property{p}, nil
 }
@@ -373,7 +376,8 @@ func checked(a *console.App, c *cobra.Command, j *judging, args []string, id boo
 	named := len(args) > 1 || j.Config != "" || len(j.Compose) > 0
 	if !named && !id {
 		if len(j.properties) > 0 {
-			return nil, errors.New("--property needs a configuration: name its folder after the history, or give --config FILE")
+			return nil, errors.New("--property needs a configuration: give its folder after the history, or give " +
+				"--config FILE")
 		}
 		return &project.Project{Spec: &world.Spec{Properties: []world.Property{{Name: "linearizability", Kind: world.Safety,
 			Check: world.Check{Type: world.Linearizability}}}}}, nil

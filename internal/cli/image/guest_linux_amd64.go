@@ -13,9 +13,9 @@ func imagePullKernelVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pull-kernel",
 		Short: "Download a kernel for the engine vm",
-		Long: "Download Debian's kernel for cloud machines, with its modules, into bloodhound/kernels in your cache" +
-			" folder, by apt-get download from the archives in this machine's sources.list. It does not need " +
-			"root.",
+		Long: "Download Debian's kernel for cloud machines, with its modules, into bloodhound/kernels in your " +
+			"cache folder. It uses apt-get download and the archives in this machine's sources.list, and does " +
+			"not need root.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			file, err := vm.PullKernel(func(line string) { a.Note("%s", line) })

@@ -31,8 +31,8 @@ func modelFiles(file string, named *string) (*tla.Config, string, error) {
 		}
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, file, fmt.Errorf("cannot read the configuration: %w\nA model needs one: INIT and NEXT or SPECIFICATION, "+
-			"constants and what is to be checked; or name another by --config", err)
+		return nil, file, fmt.Errorf("cannot read the configuration: %w\nA model needs one, with INIT and NEXT or "+
+			"SPECIFICATION, the constants and what to check. Give another file with --config", err)
 	}
 	return config, file, err
 }

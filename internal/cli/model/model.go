@@ -81,7 +81,7 @@ func modelCheckVerb(a *console.App) *cobra.Command {
 	m.memory.add(f, "use this much memory, a `size` such as 2GiB, then the disk (default: three quarters of the available memory)")
 	f.Var(flags.File(&m.disk), "metadir", "the `folder` for states that do not fit in memory (default: the folder for temporary files)")
 	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
-	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
+	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes their graph")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
 	f.Var(flags.File(&m.userFile), "userFile", "write the output of Print and PrintT to this `file`")
 	f.Var(nameFlag{&m.post}, "postCondition", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
@@ -213,9 +213,10 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 	if r.Viewed {
 		doubt := ""
 		if !r.Compared {
-			doubt = ", and not all that it takes as one were compared: it is trusted to hide nothing that matters for them"
+			doubt = ". Not all states that VIEW merges were compared, so this is right only if VIEW hides " +
+				"nothing that the properties depend on"
 		}
-		fmt.Fprintf(out, "Temporal properties were looked for among the states that VIEW distinguishes%s.\n", doubt)
+		fmt.Fprintf(out, "Temporal properties were checked on the states that VIEW distinguishes%s.\n", doubt)
 	}
 	if m.coverage {
 		fmt.Fprintln(out, "The coverage statistics:")
@@ -233,9 +234,10 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 		if e := r.Collisions; e.Calculated > 0 {
 			observed := ""
 			if e.Observed > 0 {
-				observed = fmt.Sprintf(", %.1E by how close fingerprints are", e.Observed)
+				observed = fmt.Sprintf(", %.1E from the distance between actual fingerprints", e.Observed)
 			}
-			fmt.Fprintf(out, "The probability that states were missed, since two had one fingerprint: %.1E by the numbers of states%s.\n",
+			fmt.Fprintf(out, "The probability that a state was missed because two states have the same "+
+				"fingerprint: %.1E from the number of states%s.\n",
 				e.Calculated, observed)
 		}
 		fmt.Fprintf(out, "The depth of the complete state graph search is %d.\n", r.Depth)

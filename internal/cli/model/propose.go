@@ -50,7 +50,7 @@ func modelProposeVerb(a *console.App) *cobra.Command {
 	f.Var(foldersFlag{&m.mapping.Library}, "library", "also look for modules in this `folder`; repeat for several")
 	f.StringVar(&m.world, "world", "", "run the world of this `folder or file` once, and use its lines")
 	m.flags.AddOneSeed(c)
-	m.flags.AddEngine(c, "", "run the world by this `engine`: ")
+	m.flags.AddEngine(c, "", "run the world with this `engine`: ")
 	return c
 }
 
@@ -76,8 +76,8 @@ func modelPropose(a *console.App, c *cobra.Command, m *proposing, args []string)
 			return err
 		}
 		if dir = p.Spec.Dir; m.mapping.Spec == "" && !m.followed(p.Spec) {
-			return fmt.Errorf("%s: the world has no specification, in exploration.guide or in a property of type model: name it, "+
-				"bloodhound model propose SPEC.tla --world %s", p.Config, m.world)
+			return fmt.Errorf("%s: the world has no specification, in exploration.guide or in a property of type "+
+				"model; give one: bloodhound model propose SPEC.tla --world %s", p.Config, m.world)
 		}
 	}
 	config, file, err := modelFiles(m.mapping.Spec, &m.mapping.Config)
@@ -225,9 +225,12 @@ func followProposal(m *world.Mapping, events []model.Event, p *propose.Proposal)
 	case f.Err != nil:
 		return counted + "UNKNOWN: " + f.Err.Error() + where, check.ExitUnknown, nil
 	case strangers != "":
-		return counted + "UNKNOWN: the mapped events are steps of the specification, which does not have " + strangers, check.ExitUnknown, nil
+		return counted + "UNKNOWN: the mapped events are steps of the specification, but it does not " +
+			"have " + strangers, check.ExitUnknown, nil
 	case lacks != "":
-		return counted + "UNKNOWN: the mapped events are steps of the specification, but no rule is about " + lacks, check.ExitUnknown, nil
+		return counted + "UNKNOWN: the mapped events are steps of the specification, but no rule " +
+			"covers " + lacks, check.ExitUnknown, nil
 	}
-	return counted + "FOLLOWED: the mapped events are steps of the specification. This does not show that the rules mean the right ones.", check.ExitHolds, nil
+	return counted + "FOLLOWED: the mapped events are steps of the specification. This does not prove that each " +
+		"rule maps to the right action.", check.ExitHolds, nil
 }

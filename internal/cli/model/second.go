@@ -110,7 +110,8 @@ func (m *modelling) secondPossible(file string) error {
 	case m.simulate:
 		return errors.New("--tlc: two simulations walk different behaviours; leave out --simulate")
 	case m.post != "":
-		return errors.New("--tlc: TLC takes --postCondition as MODULE!OPERATOR of a module of its own; name it under POSTCONDITION in the configuration")
+		return errors.New("--tlc: TLC takes --postCondition as MODULE!OPERATOR of a module of its own; set it " +
+			"under POSTCONDITION in the configuration")
 	}
 	err := m.run(file).Ready()
 	switch {

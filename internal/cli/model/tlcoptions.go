@@ -52,7 +52,7 @@ var (
 	}
 	refusedValues = map[string]string{
 		"simulate-file":    "behaviours of a simulation are not written; -dumpTrace json FILE writes a counterexample",
-		"simulate-part":    "write -simulate num=5; -depth, -seed and the like are options of their own",
+		"simulate-part":    "write -simulate num=5; -depth, -seed and the like are separate options",
 		"simulate-stats":   "there is no graph of actions; --coverage counts them",
 		"recover":          "there are no checkpoints; run the check again",
 		"dfid":             "the search is breadth first; --depth bounds the behaviours",

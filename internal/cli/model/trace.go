@@ -38,12 +38,11 @@ func modelTraceVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace SPEC.tla [LOG.ndjson]",
 		Short: "Validate a recorded log against a trace specification",
-		Long: "Look for a behaviour of a trace specification that covers the complete log, which the specification " +
-			"reads by ndJsonDeserialize. If there is none, print the first line that no behaviour gets past, the " +
-			"state before it, and the conditions that were false there. Invariants and step properties of the " +
-			"configuration are checked on the way.\n\n" +
-			"LOG sets the variables of IOEnv on which the log's name depends. A specification that names its log " +
-			"itself reads LOG instead.",
+		Long: "Look for a behaviour of a trace specification that covers the complete log, which the " +
+			"specification reads with ndJsonDeserialize. If there is none, print the first line that no " +
+			"behaviour gets past, the state before it, and the conditions that were false there. Invariants and " +
+			"step properties of the configuration are checked on the way.\n\nLOG sets the variables of IOEnv that " +
+			"determine the log's name. A specification with a fixed name for its log reads LOG instead.",
 		Args: func(_ *cobra.Command, args []string) error {
 			const remedy = "usage: bloodhound model trace SPEC.tla LOG.ndjson"
 			switch {
@@ -210,7 +209,8 @@ func traced(v *tla.Validation) (string, int) {
 	case !v.Accepted && v.Position != "":
 		return fmt.Sprintf("REFUSED: at least one behavior consumes all of %s, but %s is true in no such behavior", v.Log, v.End), check.ExitViolated
 	case !v.Accepted:
-		return fmt.Sprintf("REFUSED: no behavior goes through %s; name the position by --position to learn the line", v.Log), check.ExitViolated
+		return fmt.Sprintf("REFUSED: no behavior goes through %s; set --position to learn the "+
+			"line", v.Log), check.ExitViolated
 	case len(v.Unchecked) > 0:
 		return fmt.Sprintf("UNKNOWN: a behavior goes through the %s of %s, and not all properties were checked", items, v.Log), check.ExitUnknown
 	case v.Position == "":
@@ -224,7 +224,7 @@ const shownText = 400
 
 func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 	for _, name := range v.Replaced {
-		fmt.Fprintf(w, "%s is about how a check goes on: the answer below stands for it.\n", name)
+		fmt.Fprintf(w, "%s concerns the progress of the check itself, so the answer below decides it.\n", name)
 	}
 	for _, u := range v.Unchecked {
 		fmt.Fprintf(w, "%s was not checked: %v\n", u.Name, u.Why)
@@ -249,11 +249,11 @@ func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 		fmt.Fprintf(w, "%s:%d: no behavior gets past this line:\n    %s%s\n", v.Log, v.Line, string(text), more)
 	}
 	if len(v.Last) == 0 {
-		fmt.Fprintln(w, "There is no initial state that fits it.")
+		fmt.Fprintln(w, "No initial state fits it.")
 		return
 	}
 	fmt.Fprintf(w, "The longest behaviors end in %s. The first is:\n%s", plural.Count(v.Ends, "state"), tlc.Ending(spec, v.Last[0], 1))
-	fmt.Fprintln(w, "Steps that were looked for there, and what was false:")
+	fmt.Fprintln(w, "Steps tried there, and the conditions that were false:")
 	for _, t := range v.Tried {
 		fmt.Fprintf(w, "  %s\n", t.Action)
 		for _, g := range t.Guards {

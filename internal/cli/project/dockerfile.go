@@ -130,7 +130,8 @@ func commandRunner(store *image.Store) build.Runner {
 			return r, layered.Layer(node, change)
 		}
 		for _, u := range out.Refused {
-			r.Output = append(r.Output, fmt.Sprintf("%s: the engine has no %s, and answered %s", u.Program, u.Call, u.Errno))
+			r.Output = append(r.Output, fmt.Sprintf("%s: the engine does not support %s, and returned "+
+				"%s", u.Program, u.Call, u.Errno))
 		}
 		return r, nil
 	}

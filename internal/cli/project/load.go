@@ -29,7 +29,7 @@ func Options(f *flags.Set, args []string) (config.Options, error) {
 		o.UsualFaultMode = flags.UsualFaults
 	}
 	if f.Config != "" && len(args) > 0 {
-		return o, fmt.Errorf("%s and --config %s both name a project; leave out one of them", args[0], f.Config)
+		return o, fmt.Errorf("%s and --config %s both select a project; leave out one of them", args[0], f.Config)
 	}
 	if len(args) > 0 {
 		o.Path = args[0]
@@ -47,7 +47,7 @@ func ReadConfig(o config.Options) (*config.Result, error) {
 		w := &r.Spec.Workloads[i]
 		if err := workload.Validate(w); err != nil {
 			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(),
-				Remedy: "`bloodhound docs workloads` has the drivers and their keys"}})
+				Remedy: "`bloodhound docs workloads` describes the drivers and their keys"}})
 		}
 	}
 	noteStrays(r)
@@ -82,7 +82,7 @@ func Load(ctx context.Context, a *console.App, f *flags.Set, args []string) (*Pr
 	if !f.JSON {
 		briefNotes(a, r.Notes, flags.ArgumentsOf(f, args))
 		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && WarnsRoot() {
-			a.Note("warning: run by root, node %s can read every file of this machine; "+asRootVariable+
+			a.Note("warning: running as root, node %s can read every file of this machine; "+asRootVariable+
 				"=1 accepts that (`bloodhound docs security`)", r.Spec.Nodes[i].Name)
 		}
 	}
@@ -143,7 +143,7 @@ func validateProperties(r *config.Result) error {
 		if err == nil {
 			continue
 		}
-		m := engine.Mistake{Part: engine.PartProperty, Name: p.Name, Problem: err.Error(), Remedy: "`bloodhound docs checks` has the words of checks"}
+		m := engine.Mistake{Part: engine.PartProperty, Name: p.Name, Problem: err.Error(), Remedy: "`bloodhound docs checks` describes the checks"}
 		if p.Check.Type != world.InvariantCheck {
 			mistakes = append(mistakes, m)
 			continue

@@ -170,7 +170,8 @@ func engineChecks(ctx context.Context, asked string) (checks []engine.Check) {
 
 // trySelf runs the worlds of one kind of fault.
 func trySelf(ctx context.Context, c *selftest.Case) (engine.Check, error) {
-	x := engine.Check{Name: "fault " + string(c.Kind), Required: true, OK: true, Detail: fmt.Sprintf("a program says %q, and the ledger knows", c.Seen)}
+	x := engine.Check{Name: "fault " + string(c.Kind), Required: true, OK: true,
+		Detail: fmt.Sprintf("a program reported %q, and the ledger counted the fault", c.Seen)}
 	file, err := driverfile.Find()
 	if err != nil {
 		return x, console.Failed(err)

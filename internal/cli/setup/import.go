@@ -93,7 +93,7 @@ func importRecords(a *console.App, i *importing, args []string) error {
 		return err
 	}
 	if len(t.Operations)+len(t.Faults) == 0 {
-		return fmt.Errorf("%s has no operations and no faults, but %s of other things: %s", strings.Join(args, ", "),
+		return fmt.Errorf("%s contains no operations or faults, only %s of other kinds: %s", strings.Join(args, ", "),
 			plural.Count(total(t.Ignored), "record"), counted(t))
 	}
 	base := i.world
@@ -145,12 +145,13 @@ func importRecords(a *console.App, i *importing, args []string) error {
 		fmt.Fprintf(a.Out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(a.Out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is "+
-			"unknown; also import the requests of that time\n", plural.Count(p.unmet, "fault"),
+		fmt.Fprintf(a.Out, "warning: %s %s after the last operation, so no request meets %s, and the verdict on "+
+			"their kinds is unknown; also import the requests of that time\n", plural.Count(p.unmet, "fault"),
 			plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
 	if p.short {
-		fmt.Fprintf(a.Out, "warning: faults come only while the workload runs, and the workload of %s may end before the last fault; set its duration to %s\n",
+		fmt.Fprintf(a.Out, "warning: faults are injected only while the workload runs, and the workload of %s "+
+			"may end before the last fault; set its duration to %s\n",
 			base, p.lastsFor())
 	}
 	fmt.Fprintf(a.Out, "wrote %s: run `bloodhound explore %s`\n", project, flags.ShellQuote(project))
@@ -239,7 +240,7 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 	for _, o := range t.Operations {
 		op := p.operation(o.Op)
 		if op == "" {
-			t.Ignored[fmt.Sprintf("operations %s, which the driver does not play", o.Op)]++
+			t.Ignored[fmt.Sprintf("operations %s, which the driver cannot play", o.Op)]++
 			continue
 		}
 		if _, ok := clients[o.Client]; !ok {
@@ -337,11 +338,12 @@ func (p *play) check(base string) error {
 	case p.workload == nil && len(p.timeline.Operations) > 0:
 		return fmt.Errorf("%s has no workload that can play operations; add one with the driver http, redis, sql or etcd", base)
 	case len(p.operations) == 0 && len(p.timeline.Operations) > 0:
-		return fmt.Errorf("none of %s can be played by the driver %s: %s", plural.Count(len(p.timeline.Operations), "operation"),
+		return fmt.Errorf("none of %s fits the driver %s: %s", plural.Count(len(p.timeline.Operations), "operation"),
 			p.workload.Driver, counted(p.timeline))
 	case len(p.rules) == 0 && len(p.timeline.Faults) > 0:
 		names := slices.Sorted(maps.Keys(p.strangers))
-		return fmt.Errorf("none of %s is of a server of %s: they are of %s; name the node of each with --node %s=NODE",
+		return fmt.Errorf("none of %s names a server of %s: they name %s; map each name to a node with --node "+
+			"%s=NODE",
 			plural.Count(len(p.timeline.Faults), "fault"), base, strings.Join(names, ", "), names[0])
 	}
 	return nil
@@ -360,7 +362,7 @@ func (p *play) project(base []byte, from, schedule string) ([]byte, error) {
 		return nil, err
 	}
 	top := doc.Content[0]
-	top.HeadComment = "# An incident in this world, made by bloodhound import of " + from + "."
+	top.HeadComment = "# An incident in this world, written by bloodhound import from " + from + "."
 	lastNs := p.at(p.endNs) + p.settleNs + p.watchNs + quietNs
 	if lastNs > p.maxTimeNs {
 		set(child(top, "simulation"), "max_time", scalar((time.Duration(lastNs).Round(time.Second) + time.Second).String()))
@@ -368,7 +370,7 @@ func (p *play) project(base []byte, from, schedule string) ([]byte, error) {
 	if len(p.operations) > 0 {
 		w := child(top, "workload")
 		if list := valueOf(top, "workloads"); list != nil {
-			return nil, errors.New("it has `workloads`; an incident is played by one, under `workload`")
+			return nil, errors.New("it has `workloads`, but an incident needs a single one, under `workload`")
 		}
 		c := child(w, "config")
 		for _, key := range []string{"qps", "operations_per_second", "clients", "max_operations", "operations", "dictionary", "duration", "duration_seconds"} {

@@ -42,7 +42,7 @@ func initVerb(a *console.App) *cobra.Command {
 				dir = args[0]
 			}
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-				return fmt.Errorf("%s is not a folder; name the folder of your programs", dir)
+				return fmt.Errorf("%s is not a folder; give the folder of your programs", dir)
 			}
 			switch {
 			case template != "" && from != "":
@@ -187,7 +187,7 @@ func writeNew(dir string, files map[string][]byte) error {
 	for _, n := range names {
 		path := filepath.Join(dir, n)
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s already exists; name another folder", path)
+			return fmt.Errorf("%s already exists; choose another folder", path)
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -66,7 +66,7 @@ func KeepCores(a *console.App, p *project.Project, id string, o *check.Judged) {
 		case d == nil || d.Core == "" || filepath.Dir(filepath.Dir(d.Core)) == all:
 			continue
 		case p.Spec == nil:
-			d.Core, d.CoreNote = "", "it is kept beside the project, so name the project's folder"
+			d.Core, d.CoreNote = "", "it is kept beside the project, so give the project's folder"
 			continue
 		}
 		if fresh {

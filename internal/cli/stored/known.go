@@ -96,7 +96,8 @@ func WhereKnown(ctx context.Context, a *console.App, url string, p *project.Proj
 	asked := database.StoreURL(url, "") != ""
 	switch {
 	case p.Spec == nil && url != "":
-		return nil, fmt.Errorf("name the project's folder after the failure; a store files failures by the tests of projects")
+		return nil, fmt.Errorf("give the project's folder after the failure; a store groups failures by project " +
+			"and test")
 	case p.Spec == nil:
 		return nil, nil
 	}

@@ -15,7 +15,8 @@ import (
 // Lines of progress fit into the terminal, however narrow it is, and begin with what matters most.
 func TestLinesOfProgressFit(t *testing.T) {
 	shrinking := shrinkLine("0123456789ab",
-		&shrink.Progress{Runs: 1234, Stage: "removing operations, moving faults", Size: shrink.Size{Faults: 12, Operations: 98765, Decisions: 43210}}, time.Hour)
+		&shrink.Progress{Runs: 1234, Stage: "removing operations, moving faults",
+			Size: shrink.Size{Faults: 12, Operations: 98765, Decisions: 43210}}, time.Hour)
 	building := project.BuildLine(&config.Build{Node: "kv", Argv: []string{"go", "build", "-o", strings.Repeat("long/", 40)}}, 6*time.Second)
 	for _, c := range []struct {
 		parts []console.Part

@@ -39,7 +39,8 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 	case err != nil && (named || errors.As(err, &mistakes)):
 		return nil, nil, err
 	case err != nil && !file:
-		return nil, nil, fmt.Errorf("%w; or name the project's folder: bloodhound replay %s FOLDER", err, flags.ShellQuote(name))
+		return nil, nil, fmt.Errorf("%w; or give the project's folder: bloodhound replay %s "+
+			"FOLDER", err, flags.ShellQuote(name))
 	}
 	state := ""
 	if p != nil {
@@ -66,7 +67,7 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 		}
 	}
 	if p != nil && !named && file && !sameNodes(p.Spec, failure.Spec) {
-		a.Note("note: %s is not the failure's project, and is not used", p.Config)
+		a.Note("note: %s is not the failure's project, so it is not used", p.Config)
 		p = nil
 	}
 	if p != nil && p.Spec.Dir != failure.Spec.Dir {
@@ -77,8 +78,8 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 		}
 	}
 	if info, err := os.Stat(failure.Spec.Dir); err != nil || !info.IsDir() {
-		return nil, nil, fmt.Errorf("%s: the project of this failure was in %s, and that folder is gone; name the folder where the project is "+
-			"now: bloodhound replay %s FOLDER",
+		return nil, nil, fmt.Errorf("%s: the project of this failure was in %s, and that folder is gone; give "+
+			"the folder where the project is now: bloodhound replay %s FOLDER",
 			name, failure.Spec.Dir, flags.ShellQuote(name))
 	}
 	if p != nil {
@@ -128,7 +129,8 @@ func ExplainLacking(p *project.Project, name string, failure *report.Failure, er
 	case !errors.As(err, &list):
 		return err
 	case p.Spec == nil:
-		return fmt.Errorf("%s: %w\n  or name the project, to build its programs first: bloodhound replay %s FOLDER", name, err, flags.ShellQuote(name))
+		return fmt.Errorf("%s: %w\n  or give the project, to build its programs first: bloodhound replay %s "+
+			"FOLDER", name, err, flags.ShellQuote(name))
 	case sameSpec(p.Spec.UnderRules(failure.Spec.RulesVersion), failure.Spec):
 		return p.Result.Locate(list)
 	}

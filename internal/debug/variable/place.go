@@ -65,7 +65,8 @@ func (p *Program) root(expression string) (Place, string, error) {
 	}
 	address, size, err := p.symbol(expression)
 	if err == nil && address == 0 {
-		err = fmt.Errorf("the program has no variable %s with a place of its own: give the address of it, as `print &%s` of gdb or delve prints it",
+		err = fmt.Errorf("the program has no variable %s with an address of its own: give its address, as `print "+
+			"&%s` in gdb or delve prints it",
 			expression, expression)
 	}
 	return Place{Address: address + p.bias, Bytes: int64(size)}, "", err
@@ -159,14 +160,14 @@ func (p *Program) part(place Place, rest string, m Memory) (Place, string, error
 	}
 	s, ok := t.(*dwarf.StructType)
 	if !ok {
-		return place, "", fmt.Errorf("it is no struct, and has no member %s", name)
+		return place, "", fmt.Errorf("it is not a struct, so it has no member %s", name)
 	}
 	f, offset := member(s, name)
 	switch {
 	case f == nil:
 		return place, "", fmt.Errorf("%s has no member %s", s.String(), name)
 	case f.BitSize != 0:
-		return place, "", fmt.Errorf("%s is a bit-field, which has no place of its own", name)
+		return place, "", fmt.Errorf("%s is a bit-field, which has no address of its own", name)
 	}
 	return Place{Address: place.Address + uint64(offset), Type: f.Type}, rest, nil
 }

@@ -184,7 +184,8 @@ func (p *Program) named(expression string) (*variable, string, error) {
 		for _, v := range found[:min(len(found), maxNamed)] {
 			names = append(names, v.name)
 		}
-		return nil, "", fmt.Errorf("%s may be %s: name one of them", expression[:length], strings.Join(names, " or "))
+		return nil, "", fmt.Errorf("%s may mean %s: give one of "+
+			"them", expression[:length], strings.Join(names, " or "))
 	}
 	if len(found) == 0 {
 		return nil, "", nil
@@ -223,7 +224,7 @@ func (p *Program) symbol(name string) (address uint64, size uint64, err error) {
 			continue
 		}
 		if address != 0 && address != s.Value {
-			return 0, 0, fmt.Errorf("the program has several symbols %s: give an address", name)
+			return 0, 0, fmt.Errorf("the program has several symbols named %s: give an address", name)
 		}
 		address, size = s.Value, s.Size
 	}
@@ -260,7 +261,8 @@ func (p *Program) typeNamed(name string) (dwarf.Type, error) {
 		at = e.Offset
 	})
 	if err == nil && at == 0 {
-		err = fmt.Errorf("the program has no type %s in its debug information; name one as the program does, such as long in C, int64 or main.Config in Go",
+		err = fmt.Errorf("the program has no type %s in its debug information; write it as the program does, "+
+			"such as long in C, int64 or main.Config in Go",
 			name)
 	}
 	if err != nil {

@@ -152,15 +152,15 @@ func TestVariablesOfC(t *testing.T) {
 		fmt.Sprintf("(node *) %#x", nodes.Address):                         "{value = 2, next = 0x",
 		fmt.Sprintf("(struct node *) %#x <nodes+24>.value", nodes.Address): "2", fmt.Sprintf("(*node)(%#x).value", nodes.Address): "2",
 		fmt.Sprintf("(unsigned long *) %#x", nodes.Address): "2", fmt.Sprintf("(node **) %#x.next", nodes.Address+8): "0x0", fmt.Sprint(nodes.Address): "2",
-		"twice": "twice may be one.c::twice or two.c::twice: name one of them", "own": "the program has no variable own",
+		"twice": "twice may mean one.c::twice or two.c::twice: give one of them", "own": "the program has no variable own",
 		"nothing.x": "the program has no variable nothing.x",
 		"nodes[3]":  "nodes[3]: the array has 3 elements", "nodes[x]": "nodes[x]: [x] is no index",
-		"nodes.value": "nodes.value: it is no struct", "nodes[0].flag": "nodes[0].flag: flag is a bit-field",
+		"nodes.value": "nodes.value: it is not a struct", "nodes[0].flag": "nodes[0].flag: flag is a bit-field",
 		"nodes[0].x":            "nodes[0].x: struct node has no member x",
-		"nodes[2].next.value.x": "nodes[2].next.value.x: it is no struct", "nodes[2].next.next.value": "nodes[2].next.next.value: there is no memory at 0x8",
+		"nodes[2].next.value.x": "nodes[2].next.value.x: it is not a struct", "nodes[2].next.next.value": "nodes[2].next.next.value: there is no memory at 0x8",
 		"(node) 0x10": "a pointer is written as", "(node *) x": "a pointer is written as",
 		"(*node) 0x10": "a pointer is written as", "(*node)(0x10": "a pointer is written as", "(nothing *) 0x10": "the program has no type nothing",
-		"0x10.x": "0x10.x: it is no struct", "byte[1]": "byte[1]: it has no elements",
+		"0x10.x": "0x10.x: it is not a struct", "byte[1]": "byte[1]: it has no elements",
 		"nodes[2]": `{value = 3, next = 0x0, {low = 0, text = ""}}`, "": "the program has no variable",
 		"grid]": "the program has no variable", "grid[1]x": `grid[1]x: "x" is neither`,
 	})
@@ -176,7 +176,7 @@ func TestVariablesOfC(t *testing.T) {
 // Without debug information there are symbols.
 func TestVariablesBySymbol(t *testing.T) {
 	p, m := built(t, map[string]string{"one.c": cProgram, "two.c": cOther}, "gcc", "-O0", "-o", "program", "one.c", "two.c")
-	shows(t, p, m, map[string]string{"plain": "4", "byte": "-56", "twice": "the program has several symbols twice",
+	shows(t, p, m, map[string]string{"plain": "4", "byte": "-56", "twice": "the program has several symbols named twice",
 		"first->value": "the program has no variable first->value", "(int *) 0x10": "the program has no type int",
 		"grid": "0x010000000200000003000000040000000500000006000000"})
 }

@@ -61,9 +61,11 @@ func named(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s: %w; it names the program that runs inside worlds, and needs no value", Variable, err)
+		return "", fmt.Errorf("%s: %w; this variable sets the program that runs inside worlds, and you can leave "+
+			"it unset", Variable, err)
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return "", fmt.Errorf("%s: %s is not an executable file; it names the program that runs inside worlds, and needs no value",
+		return "", fmt.Errorf("%s: %s is not an executable file; this variable sets the program that runs inside "+
+			"worlds, and you can leave it unset",
 			Variable, path)
 	}
 	return filepath.Abs(path)
@@ -78,11 +80,13 @@ func beside(self string) (string, error) {
 	}
 	theirs, err := buildinfo.ReadFile(path)
 	if err != nil || theirs.Path != module+"/cmd/"+FileName {
-		return "", fmt.Errorf("%s is not Bloodhound's driver program; remove it, or name another one by %s=FILE", path, Variable)
+		return "", fmt.Errorf("%s is not Bloodhound's driver program; remove it, or set another one with "+
+			"%s=FILE", path, Variable)
 	}
 	ours, known := debug.ReadBuildInfo()
 	if known && version(ours) != "" && version(theirs) != "" && version(ours) != version(theirs) {
-		return "", fmt.Errorf("%s is of version %s, and this program is of version %s; install both alike: go install %s/cmd/...@VERSION",
+		return "", fmt.Errorf("%s has version %s, and this program has version %s; install the same version of "+
+			"both: go install %s/cmd/...@VERSION",
 			path, version(theirs), version(ours), module)
 	}
 	return path, nil
@@ -141,7 +145,8 @@ func unpack(archive []byte, folders []string) (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("the program that runs inside worlds cannot be stored: %w; set HOME or TMPDIR to a folder that you may write",
+	return "", fmt.Errorf("cannot store the program that runs inside worlds: %w; set HOME or TMPDIR to a folder "+
+		"that you can write to",
 		errors.Join(errs...))
 }
 
@@ -166,7 +171,7 @@ func unpackIn(archive []byte, folder string) (string, error) {
 		return "", err
 	}
 	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != digest {
-		return "", errors.New("the embedded archive does not have the digest that it names")
+		return "", errors.New("the embedded archive does not match its digest")
 	}
 	return path, write(path, content)
 }

@@ -46,7 +46,7 @@ func (a actuator) Listening(node int) []int {
 	n := a.nodes[node]
 	answer, err := n.lender().hand.order(&hand.Order{Listening: true})
 	if err != nil {
-		a.director.Warn(fmt.Sprintf("node %s: on which ports it listens is not known: %v", n.spec.Name, err))
+		a.director.Warn(fmt.Sprintf("cannot determine the ports that node %s listens on: %v", n.spec.Name, err))
 		return nil
 	}
 	return answer.Ports

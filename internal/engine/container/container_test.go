@@ -251,7 +251,7 @@ func TestMistakes(t *testing.T) {
 		code                       int
 	}{
 		{"no daemon", dir + "/none.sock", config("crash"), "no Docker or Podman daemon answers", 3},
-		{"a daemon elsewhere", "tcp://127.0.0.1:1", config("crash"), "needs a daemon of this machine", 3},
+		{"a daemon elsewhere", "tcp://127.0.0.1:1", config("crash"), "needs a daemon on this machine", 3},
 		{"a fault that cannot be delivered", dir + "/none.sock", config("fsync_fail"), "--engine native", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

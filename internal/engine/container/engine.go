@@ -79,7 +79,7 @@ func (w *World) boot() (err error) {
 		return err
 	}
 	if _, err := sweep(w.ctx, w.client, true); err != nil {
-		return fmt.Errorf("what runs that were killed have left behind cannot be removed: %w", err)
+		return fmt.Errorf("cannot remove the leftovers of killed runs: %w", err)
 	}
 	dir, err := filepath.Abs(w.options.Dir)
 	if w.options.Dir == "" {

@@ -89,7 +89,8 @@ func (w *World) nodeImage(i *world.Image) (string, error) {
 		}
 	}
 	if w.options.Images == nil {
-		return "", fmt.Errorf("the daemon does not have the image %s, and there is no store to take it from; `docker pull %s`", i.Name, i.Name)
+		return "", fmt.Errorf("the daemon does not have the image %s, and there is no image store to copy it "+
+			"from; run `docker pull %s`", i.Name, i.Name)
 	}
 	root, err := w.options.Images.Root(context.Background(), i.ID)
 	if err != nil {
@@ -113,7 +114,7 @@ func (w *World) load(tag string, write func(io.Writer) error) (string, error) {
 		err = w.client.Call(w.ctx, http.MethodPost, "/images/"+made.Status+"/tag", url.Values{"repo": {repository}, "tag": {tag}}, nil, nil)
 	}
 	if err != nil {
-		return "", fmt.Errorf("the daemon cannot make an image: %w", err)
+		return "", fmt.Errorf("the daemon cannot create an image: %w", err)
 	}
 	return name, nil
 }

@@ -89,14 +89,14 @@ func (k *keeper) order(o *hand.Order) (*hand.Answer, error) {
 		return nil, err
 	}
 	if _, err := k.stream.Write(append(text, '\n')); err != nil {
-		return nil, fmt.Errorf("the keeper of its network takes no orders: %w", err)
+		return nil, fmt.Errorf("the process that holds its network accepts no orders: %w", err)
 	}
 	var a hand.Answer
 	if err := k.answers.Decode(&a); err != nil {
-		return nil, fmt.Errorf("the keeper of its network does not answer: %w", err)
+		return nil, fmt.Errorf("the process that holds its network does not answer: %w", err)
 	}
 	if a.ID != o.ID {
-		return nil, fmt.Errorf("the keeper of its network answers order %d instead of %d", a.ID, o.ID)
+		return nil, fmt.Errorf("the process that holds its network answered order %d instead of %d", a.ID, o.ID)
 	}
 	if a.Error != "" {
 		return &a, errors.New(a.Error)
@@ -240,8 +240,8 @@ func (n *node) connect(c *docker.Container, places []place) {
 // unseen explains that a daemon does not have files of this machine.
 func unseen(err error, file string) error {
 	if text := err.Error(); strings.Contains(text, "bind source path does not exist") || strings.Contains(text, "no such file or directory") {
-		return fmt.Errorf("the daemon does not see %s (%w); the container engine needs a daemon of this machine with its files: "+
-			"run bloodhound outside of containers, beside the daemon", file, err)
+		return fmt.Errorf("the daemon cannot see %s (%w); the container engine needs a daemon that sees this "+
+			"machine's files, so run bloodhound outside of containers, on the daemon's machine", file, err)
 	}
 	return err
 }

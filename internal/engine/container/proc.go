@@ -88,7 +88,7 @@ func (w *World) startMain(l *director.Launch) (*proc, error) {
 		close(p.ended)
 		w.notice(func(at int64, _ string) error {
 			if err != nil {
-				return fmt.Errorf("node %s: its end is unknown: %w", n.spec.Name, err)
+				return fmt.Errorf("cannot determine how a program on node %s ended: %w", n.spec.Name, err)
 			}
 			return w.ended(p, at, statusOf(end.StatusCode))
 		}, "")

@@ -38,29 +38,34 @@ func (n *node) mistakes(static bool) (all engine.Mistakes) {
 		all = append(all, engine.Mistake{Node: n.spec.Name, Part: part, Name: name, Problem: problem, Remedy: remedy})
 	}
 	if n.spec.Image != nil && !static {
-		found(engine.PartRoot, "", "checks run in the container of the node by this program, which needs libraries that the image may not have",
+		found(engine.PartRoot, "", "this program runs checks in the node's container, and it needs libraries "+
+			"that the image may lack",
 			"build bloodhound with CGO_ENABLED=0")
 	}
 	if n.spec.Image == nil && n.spec.User != "" && !n.spec.HasMachineFiles() && strings.Trim(n.spec.User, "0123456789:") != "" {
-		found(engine.PartUser, "", "the container engine does not look up names of users in a root folder", "write numbers, such as 1000:1000")
+		found(engine.PartUser, "", "the container engine does not look up user names in a root "+
+			"folder", "write numbers, such as 1000:1000")
 	}
 	if n.spec.Root == world.NoRoot && n.spec.Image == nil && len(n.spec.Command) > 0 {
 		found(engine.PartRoot, "", "a container without files cannot run a program", "give the node an image or a root")
 	}
 	if len(n.spec.Releases) > 0 {
-		found(engine.PartCommand, "", "the container engine starts a node with the same command each time, and has no releases",
+		found(engine.PartCommand, "", "the container engine starts a node with the same command each time, and "+
+			"does not support releases",
 			"leave `releases` out, or use --engine native")
 	}
 	if n.lies() && !n.hasGlibc() {
-		found(engine.PartRoot, "", "its image does not have the C library of GNU, whose programs alone libfaketime gives another date",
-			"name other targets for faults of the clock, or use --engine native")
+		found(engine.PartRoot, "", "its image lacks the GNU C library, and libfaketime changes the date only for "+
+			"programs that use it",
+			"choose other targets for clock faults, or use --engine native")
 	}
 	for i := range n.World.spec.Faults.Rules {
 		r := &n.World.spec.Faults.Rules[i]
 		if r.Kind == fault.DiskFull && r.ByUser && n.World.spec.Faults.Enabled && r.RatePPM > 0 &&
 			n.spec.Role == world.Server && n.spec.Image != nil && !n.hasNamed() && aims(r, n.spec.Name) {
-			found(engine.PartVolume, "", fmt.Sprintf("the container engine fills named volumes, and %s has none", n.spec.Name),
-				"give its data a named volume, name other targets for disk_full, or use --engine native")
+			found(engine.PartVolume, "", fmt.Sprintf("the container engine can fill only named volumes, and %s "+
+				"has none", n.spec.Name),
+				"put its data on a named volume, choose other targets for disk_full, or use --engine native")
 			break
 		}
 	}

@@ -75,8 +75,8 @@ func (n *node) createVolume(name string, options map[string]string) error {
 // over mounts a folder of the machine so that changes stay in the world.
 func (n *node) over(source, target string) error {
 	if strings.ContainsAny(source, ":,\\") {
-		return fmt.Errorf("the folder %s cannot be the lower one of an overlay: its name has a colon, a comma or a backslash; "+
-			"mount it read-only, or name another", source)
+		return fmt.Errorf("the folder %s cannot be the lower layer of an overlay, because its name contains a "+
+			"colon, a comma or a backslash; mount it read-only, or choose another folder", source)
 	}
 	name := n.name("-over" + strconv.Itoa(len(n.layers)))
 	n.layers = append(n.layers, overlay{source, name})

@@ -325,8 +325,8 @@ func (w *World) reported(at int64, text string) error {
 }
 
 func (w *World) unfinished(int64, string) error {
-	w.director.Warn("a driver has reported a part of a record: it buffers its output, so its history does not show when " +
-		"operations began and ended; let it write each record at once")
+	w.director.Warn("a driver wrote only part of a record. It buffers its output, so its history does not show " +
+		"when operations began and ended; make it write each record at once")
 	return nil
 }
 

@@ -74,7 +74,8 @@ func (d *Director) Log(l record.LogLine, tag int64) {
 	}
 }
 
-var logFull = fmt.Sprintf("the log of this run is longer than what is kept, %d lines and %d MiB of text; the first lines are shown",
+var logFull = fmt.Sprintf("the log of this run exceeds the limit of %d lines and %d MiB of text; only the first "+
+	"lines are shown",
 	maxLogLines, maxLogBytes>>20)
 
 // PanicReport is the beginning of what a language prints when a program breaks.

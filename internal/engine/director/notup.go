@@ -111,11 +111,12 @@ func (d *Director) whyDeaf(n *world.Node, i int) string {
 	listens := d.act.Listening(i)
 	for _, port := range n.Ports {
 		if knows && act.OnLoopback(i, port) {
-			return fmt.Sprintf("it listens on localhost:%d alone; let it listen on 0.0.0.0:%d", port, port)
+			return fmt.Sprintf("it listens only on localhost:%d; make it listen on 0.0.0.0:%d", port, port)
 		}
 	}
 	if len(listens) > 0 {
-		return fmt.Sprintf("it listens on port %s, and not on %s", joinPorts(listens[:min(len(listens), maxPortsNamed)]), joinPorts(n.Ports))
+		return fmt.Sprintf("it listens on port %s, not on "+
+			"%s", joinPorts(listens[:min(len(listens), maxPortsNamed)]), joinPorts(n.Ports))
 	}
 	return "it does not listen on port " + joinPorts(n.Ports)
 }

@@ -39,8 +39,9 @@ func (d *Director) Told(n *Notice) {
 	}
 	if declared == nil && r.Setup != nil && d.Phase != PhaseSetup {
 		r.Late = true
-		d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("%s on %s said that its setup is complete when drivers and faults had begun; "+
-			"`simulation: {wait_for_setup: 60s}` waits for it", n.Program, at.Node))
+		d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("%s on %s reported that its setup is complete after "+
+			"drivers and faults had begun; set `simulation: {wait_for_setup: 60s}` to wait for "+
+			"it", n.Program, at.Node))
 	}
 }
 
@@ -64,7 +65,7 @@ func (d *Director) awaitsSetup(now int64) bool {
 		return true
 	}
 	r.Late = true
-	d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("no program said within %g s that its setup is complete; "+
-		"`simulation: {wait_for_setup: 0s}` does not wait", float64(patience)/1e9))
+	d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("no program reported within %g s that its setup is "+
+		"complete; set `simulation: {wait_for_setup: 0s}` not to wait", float64(patience)/1e9))
 	return false
 }

@@ -70,8 +70,9 @@ func (d *Director) lived(n *Notice, i, code int) {
 			spec.Name, n.Program, s.Alike, code, r, record.RefusalRemedy())
 		return
 	}
-	s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit code %d%s, and "+
-		"has seen nothing of other nodes that could change; mend its command, or what it needs on this node",
+	s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit "+
+		"code %d%s, and nothing it has seen of other nodes can change; fix its command, or what it needs on this "+
+		"node",
 		spec.Name, n.Program, s.Alike, code, d.besides(saying(s.Said), i))
 }
 

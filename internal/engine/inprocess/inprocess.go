@@ -101,7 +101,7 @@ func (d *Divergence) Error() string {
 			fmt.Fprintf(&b, "\n  before that:  %s", d.Before)
 		}
 	} else {
-		fmt.Fprintf(&b, "%d runs of one tape were the same, but another one may differ", d.Runs)
+		fmt.Fprintf(&b, "%d runs of one tape were equal, but another may differ", d.Runs)
 	}
 	if d.Cause != "" {
 		fmt.Fprintf(&b, "\n  seen besides: %s", d.Cause)

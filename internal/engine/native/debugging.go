@@ -73,10 +73,11 @@ func (x debugging) Run(s *engine.Stops) (halt engine.Halt, err error) {
 		switch b.Bytes {
 		case 1, 2, 4, 8:
 		default:
-			return halt, fmt.Errorf("a watchpoint of %d bytes: the processor watches 1, 2, 4 or 8", b.Bytes)
+			return halt, fmt.Errorf("a watchpoint of %d bytes: the processor can watch 1, 2, 4 or 8 bytes", b.Bytes)
 		}
 		if b.Address%uint64(b.Bytes) != 0 {
-			return halt, fmt.Errorf("a watchpoint of %d bytes at %#x: the processor watches places that are aligned to their size", b.Bytes, b.Address)
+			return halt, fmt.Errorf("a watchpoint of %d bytes at %#x: the processor can only watch addresses "+
+				"that are aligned to the size", b.Bytes, b.Address)
 		}
 		if len(t.Watchpoints) == machine.MaxWatchpoints {
 			return halt, fmt.Errorf("more than %d watchpoints in one process", machine.MaxWatchpoints)
@@ -218,7 +219,7 @@ func (x debugging) Stack(node string, tid int, executed bool) (s record.ThreadSt
 		}
 		p := linux.Standing(k, t)
 		if len(p.Threads) == 0 || p.Threads[0].TID != tid {
-			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
+			return fmt.Errorf("cannot read the registers of thread %d of node %s", tid, node)
 		}
 		if x.w.stackCode[t.Node] == nil {
 			x.w.stackCode[t.Node] = dump.Files{}
@@ -260,7 +261,8 @@ func (x debugging) SetMemory(node string, pid int, address uint64, b []byte) err
 			return err
 		}
 		if !writable(k.M.Maps(t.ID), address, uint64(len(b))) || x.w.real.Machine.Poke(t.ID, address, b) < len(b) {
-			return fmt.Errorf("process %d of node %s cannot write to the %d bytes at %#x itself, and so a debugger cannot either", pid, node, len(b), address)
+			return fmt.Errorf("process %d of node %s cannot write to the %d bytes at %#x itself, so neither can "+
+				"a debugger", pid, node, len(b), address)
 		}
 		k.Unrepeatable("a debugger wrote to the memory of %s", k.Proc(t).Path)
 		return nil
@@ -288,11 +290,12 @@ func (x debugging) SetCPU(node string, tid int, cpu *engine.CPU) error {
 		case err != nil:
 			return err
 		case t.InCall:
-			return fmt.Errorf("thread %d of node %s waits in %s: its registers can be written when the call is over", tid, node, k.CallName(t))
+			return fmt.Errorf("thread %d of node %s waits in %s: its registers can be written after the call "+
+				"returns", tid, node, k.CallName(t))
 		}
 		regs, ok := k.M.Look(t.ID)
 		if !ok {
-			return fmt.Errorf("the registers of thread %d of node %s cannot be written", tid, node)
+			return fmt.Errorf("cannot write the registers of thread %d of node %s", tid, node)
 		}
 		if err := change((*generalRegisters)(unsafe.Pointer(&regs)), (*generalRegisters)(unsafe.Pointer(&seen)),
 			(*generalRegisters)(&cpu.General)); err != nil {
@@ -338,9 +341,9 @@ func change(regs, seen, wanted *generalRegisters) error {
 		case i < placeOrigRAX, i == placeRSP, i == placeRIP && wanted[i] < userEnd:
 			regs[i] = wanted[i]
 		case i == placeRIP:
-			return fmt.Errorf("%#x is no address of a program", wanted[i])
+			return fmt.Errorf("%#x is not an address that a program can have", wanted[i])
 		case i == placeFlags:
-			return errors.New("only arithmetic flags can be written, and the direction flag")
+			return errors.New("only the arithmetic flags and the direction flag can be written")
 		default:
 			return errors.New("segment registers, their bases and orig_rax cannot be written")
 		}

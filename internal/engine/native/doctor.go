@@ -44,13 +44,15 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 		Remedy: "in a container, leave out the seccomp profile (docker run --security-opt seccomp=unconfined; in Kubernetes " +
 			"seccompProfile: {type: Unconfined}); " +
 			"with Yama, /proc/sys/kernel/yama/ptrace_scope must be 2 or less"}
-	speed = engine.Check{Name: "speed of stops", Detail: "the engine gives up the TSC, as the programs of a world do",
-		Remedy: "nothing is wrong with a run, but in a virtual machine each system call may cost twice as much"}
+	speed = engine.Check{Name: "speed of stops", Detail: "the engine itself runs with the TSC disabled, like the " +
+		"programs of a world",
+		Remedy: "runs are correct without it, but in a virtual machine each system call may cost twice as much"}
 	notices = engine.Check{Name: "calls without a stop", Detail: "seccomp hands most calls over as notifications",
-		Remedy: "nothing is wrong with a run, but each system call costs half as much again; it takes Linux 5.6, seccomp, pidfd_open and pidfd_getfd"}
+		Remedy: "runs are correct without it, but each system call costs 1.5 times as much; it needs Linux 5.6, " +
+			"seccomp, pidfd_open and pidfd_getfd"}
 	walls = engine.Check{Name: "second wall", Detail: "not looked at",
-		Remedy: "programs are contained all the same; a kernel with Landlock (Linux 5.13 or later, with landlock among its " +
-			"security modules) would keep one from files and networks that got past that"}
+		Remedy: "programs are contained without it; a kernel with Landlock (Linux 5.13 or later, with landlock " +
+			"among its security modules) would also keep a program that escaped from files and networks"}
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the OS thread ends with the goroutine
@@ -95,9 +97,9 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 // outerFilterCheck looks for a seccomp filter that answers calls of programs before the engine sees them.
 func outerFilterCheck() engine.Check {
 	c := engine.Check{Name: "calls reach the engine", OK: true, Detail: "no other seccomp filter answers them",
-		Remedy: "runs of programs that make such calls are others than on other machines; in a container, leave out the seccomp " +
-			"profile (docker run --security-opt seccomp=unconfined), " +
-			"and in a unit of systemd the settings that filter system calls"}
+		Remedy: "programs that make such calls run differently than on other machines; in a container, leave out " +
+			"the seccomp profile (docker run --security-opt seccomp=unconfined), and in a unit of systemd the " +
+			"settings that filter system calls"}
 	if answered := host.OuterFilter(); len(answered) > 0 {
 		c.OK, c.Detail = false, "a seccomp filter around Bloodhound answers "+strings.Join(answered, ", ")
 	}
@@ -111,15 +113,17 @@ func openFilesCheck() engine.Check {
 	var l unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
 	return engine.Check{Name: "open files", OK: l.Max >= wantFiles, Detail: fmt.Sprintf("up to %d", l.Max),
-		Remedy: fmt.Sprintf("raise the hard limit of open files to %d or more (ulimit -Hn, /etc/security/limits.conf): each file that a world writes takes one",
+		Remedy: fmt.Sprintf("raise the hard limit on open files to %d or more (ulimit -Hn, "+
+			"/etc/security/limits.conf): each file that a world writes needs one",
 			wantFiles)}
 }
 
 // ownProgramCheck looks at the program that drivers and checks are.
 func ownProgramCheck() engine.Check {
-	c := engine.Check{Name: "own program", Detail: "static: drivers and checks take no library of this machine into a run",
-		Remedy: "nothing is wrong with a run, but its trace hash holds on machines with the same C library and /etc/ld.so.cache " +
-			"alone; build bloodhound with CGO_ENABLED=0"}
+	c := engine.Check{Name: "own program", Detail: "static: drivers and checks load no library of this machine " +
+		"into a run",
+		Remedy: "runs are correct without it, but their trace hashes repeat only on machines with the same C " +
+			"library and /etc/ld.so.cache; build bloodhound with CGO_ENABLED=0"}
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
 		c.Detail = err.Error()
@@ -128,7 +132,7 @@ func ownProgramCheck() engine.Check {
 	defer f.Close()
 	c.OK = !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 	if !c.OK {
-		c.Detail = "needs the C library of this machine, which is so a part of each run"
+		c.Detail = "needs the C library of this machine, which therefore becomes part of each run"
 	}
 	return c
 }

@@ -29,7 +29,8 @@ func (w *World) Follows(t tape.Tape) bool { return w.tape.Follows(t) }
 // Fork copies the world between two events. Both go on as if there were no other; one of them runs at a time.
 func (w *World) Fork(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
 	if !w.Follows(t) {
-		return nil, errors.New("cannot copy a world for another tape, with which its run would have been another one")
+		return nil, errors.New("cannot copy this world for another tape: with that tape, the run so far would " +
+			"have been different")
 	}
 	var c *World
 	var err error

@@ -254,7 +254,7 @@ func (f fuzzing) run(t *testing.T, seed int) fuzzed {
 		t.Errorf("the world ended by %s %s", out.Reason, out.Detail)
 	}
 	// A program may do two things that the engine names instead of repeating them: it makes code, and it writes where only the engine should.
-	if !out.Repeat.Reproducible && !strings.HasPrefix(out.Repeat.Reason, "/calls has made more code") &&
+	if !out.Repeat.Reproducible && !strings.HasPrefix(out.Repeat.Reason, "/calls generated more code") &&
 		!strings.HasSuffix(out.Repeat.Reason, "wrote to the page of virtual time") {
 		t.Errorf("the run is not reproducible: %s", out.Repeat.Reason)
 	}

@@ -57,9 +57,9 @@ func (w *World) covered(n *world.Node, name string) string {
 	case !path.IsAbs(name) || slices.ContainsFunc(n.Volumes, func(v world.Volume) bool { return below(name, v.Target) }):
 		return ""
 	case strings.Contains(name, "/"+fs.StateFolder+"/"):
-		return "of a folder .bloodhound nodes see bin alone"
+		return "nodes see only bin of a .bloodhound folder"
 	case ok && !below(name, w.spec.Dir):
-		return dir + " begins empty on every node"
+		return dir + " starts empty on every node"
 	}
 	return ""
 }
@@ -84,7 +84,8 @@ func (w *World) hidden(node int) string {
 		if len(n.Command) > 0 {
 			remedy += fmt.Sprintf(", or mount it with `volumes: [%s:%s]`", name, name)
 		}
-		return fmt.Sprintf("it looked for %s, which this machine has and the node has not, since %s: %s", name, w.covered(n, name), remedy)
+		return fmt.Sprintf("it looked for %s, which exists on this machine but not on the node, because %s: "+
+			"%s", name, w.covered(n, name), remedy)
 	}
 	return ""
 }

@@ -159,9 +159,9 @@ func TestWorkingDirOfImage(t *testing.T) {
 		{dir: "/there", want: "750 7 7 /there\n755 0 0 /"},
 		{dir: "/there/below", want: "755 0 0 /there/below\n750 7 7 /there"},
 		{dir: "/volume/sub", want: "755 0 0 /volume/sub\n755 0 0 /volume"},
-		{dir: "/dangling", problem: "the folder /dangling is not there"},
-		{dir: "/dangling/sub", problem: "the folder /dangling/sub is not there"},
-		{dir: "/proc/none", problem: "the folder /proc/none is not there"},
+		{dir: "/dangling", problem: "the folder /dangling does not exist"},
+		{dir: "/dangling/sub", problem: "the folder /dangling/sub does not exist"},
+		{dir: "/proc/none", problem: "the folder /proc/none does not exist"},
 		{dir: sh, problem: sh + " is not a folder"},
 	} {
 		spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},

@@ -94,7 +94,7 @@ func (x stopped) registersOf(k *kernel.Kernel, node string, tid int) (t *kernel.
 	}
 	regs, ok := linux.Registers(k, t)
 	if !ok {
-		err = fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
+		err = fmt.Errorf("cannot read the registers of thread %d of node %s", tid, node)
 	}
 	return t, regs, err
 }
@@ -151,11 +151,11 @@ func (x stopped) Core(node string, pid int, path string) (left string, err error
 		}
 		p := linux.Standing(k, t)
 		if len(p.Threads) == 0 {
-			return fmt.Errorf("the registers of process %d of node %s cannot be read", pid, node)
+			return fmt.Errorf("cannot read the registers of process %d of node %s", pid, node)
 		}
 		core, note := writeCore(path, p)
 		if core == "" {
-			return fmt.Errorf("the core file of process %d of node %s cannot be written: %s", pid, node, note)
+			return fmt.Errorf("cannot write the core file of process %d of node %s: %s", pid, node, note)
 		}
 		left = note
 		return nil

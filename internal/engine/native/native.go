@@ -204,7 +204,8 @@ func (w *World) connect() {
 	m.Random = func(id machine.ThreadID, b []byte) { linux.Random(k, id, b) }
 	m.Made = func(id machine.ThreadID, name string, tooMuch bool) { k.MadeUnsafe(k.Threads[id], name, tooMuch) }
 	m.Unproven = func(id machine.ThreadID, name string) {
-		k.Unrepeatable("%s executes code beside bytes that may be the instruction %s, and nothing shows whether they are", k.Proc(k.Threads[id]).Path, name)
+		k.Unrepeatable("%s executes code next to bytes that may be the instruction %s, and Bloodhound cannot "+
+			"tell whether they are", k.Proc(k.Threads[id]).Path, name)
 	}
 }
 
@@ -213,7 +214,7 @@ func (w *World) direct(setting *director.Setting) error {
 	w.director = setting.New(w.tape, actuator{w}, &w.outcome)
 	k := w.kernel
 	if unknown := linux.WatchCalls(k, setting.Faults().Watches()); len(unknown) > 0 {
-		return fmt.Errorf("faults are injected at %s, at which worlds never stop", strings.Join(unknown, ", "))
+		return fmt.Errorf("rules inject faults at %s, where worlds never stop", strings.Join(unknown, ", "))
 	}
 	if setting.Faults().Asks(world.AfterReply, world.InRecovery, world.InTransfer, world.InOperation) {
 		linux.WatchAll(k)
@@ -271,7 +272,7 @@ func (w *World) borrowNetwork(i int) error {
 			break
 		}
 		if of = w.nodeID(name); of < 0 {
-			return fmt.Errorf("node %s has the network of %s, which is not there", w.spec.Nodes[i].Name, name)
+			return fmt.Errorf("node %s shares the network of %s, which does not exist", w.spec.Nodes[i].Name, name)
 		}
 	}
 	if int(of) == i {

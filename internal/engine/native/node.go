@@ -160,7 +160,7 @@ func (w *World) inheritVolumes(i int) error {
 func (w *World) root(n *world.Node) (host.Layer, error) {
 	switch {
 	case n.Image != nil && w.options.Images == nil:
-		return host.Layer{}, fmt.Errorf("node %s: there is no store of images to take %s from", n.Name, n.Image.Name)
+		return host.Layer{}, fmt.Errorf("node %s: there is no image store to take %s from", n.Name, n.Image.Name)
 	case n.Image != nil:
 		root, err := w.options.Images.Root(context.Background(), n.Image.ID)
 		if err != nil {

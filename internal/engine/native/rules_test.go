@@ -317,7 +317,7 @@ func TestRulesAtImpossibleCalls(t *testing.T) {
 		{"crash on n1 at fsnc", "fsnc", "no such system call"},
 		{"crash on n1 at clock_gettime", "clock_gettime", "vDSO"},
 		{"pause on n1 at fsync, munmap", "fsync,munmap", "do not stop"},
-		{"crash on n1 at nanosleep of *.wal", "nanosleep", "not about a file"},
+		{"crash on n1 at nanosleep of *.wal", "nanosleep", "not a call on a file"},
 	} {
 		err := native.New().Validate(ruled(t, idle, idle, c.rule), engine.Options{})
 		var mistakes engine.Mistakes

@@ -141,7 +141,7 @@ other other ENETUNREACH
 pids 300 False
 ('EACCES', 'other') EACCES
 `)
-	want := " on node n1 wrote to /proc/sys/vm/swappiness, which shows the value and has no effect"
+	want := " on node n1 wrote to /proc/sys/vm/swappiness, which shows the value but has no other effect"
 	if told := slices.DeleteFunc(out.Warnings,
 		func(w string) bool { return !strings.Contains(w, "/proc/sys/") }); len(told) != 1 || !strings.HasSuffix(told[0], want) {
 		t.Errorf("warnings %q, want one that ends with %q", told, want)

@@ -171,7 +171,7 @@ func TestNeverReady(t *testing.T) {
 		{"exec python3 -uc 'import socket, time; s = socket.create_server((\"0.0.0.0\", 8081)); time.sleep(100)'", nil,
 			[]int{8080}, "it listens on port 8081, and not on 8080"},
 		{"exec python3 -uc 'import socket, time; s = socket.create_server((\"127.0.0.1\", 8080)); time.sleep(100)'", nil, []int{8080},
-			"it listens on localhost:8080 alone; let it listen on 0.0.0.0:8080"},
+			"it listens only on localhost:8080; make it listen on 0.0.0.0:8080"},
 		{"echo here; exec sleep 100", failing, []int{8080}, "its last healthcheck ended with exit code 1: from the check / here"},
 	} {
 		spec := aloneSpec("/bin/sh", "-c", c.script)

@@ -63,7 +63,7 @@ func (t *tree) walk(name string, follow bool) (*fs.Inode, error) {
 	p, e := t.state.Walk(&t.env, t.state.Root(), name, follow)
 	if e != errno.OK {
 		if root := strings.SplitN(path.Clean(name), "/", 3)[1]; root == "proc" || root == "sys" {
-			return nil, t.refused(name, "/proc and /sys are made for each reader, and are not shown")
+			return nil, t.refused(name, "/proc and /sys are generated for each reader, so they cannot be shown")
 		}
 		return nil, t.failed(name, e)
 	}
@@ -111,7 +111,7 @@ func (t *tree) List(name string) (list []engine.File, err error) {
 		return nil, err
 	}
 	if dir.Synth != "" {
-		return nil, t.refused(name, "/proc and /sys are made for each reader, and are not shown")
+		return nil, t.refused(name, "/proc and /sys are generated for each reader, so they cannot be shown")
 	}
 	entries, e := t.state.ReadDir(&t.env, dir.ID)
 	if e != errno.OK {

@@ -63,12 +63,12 @@ func atCalls(r *world.FaultRule) (all engine.Mistakes) {
 	look := func(calls []string, pattern string, moment world.Moment) {
 		for _, call := range calls {
 			if why := linux.Unwatched(call); why != "" {
-				wrong("name a call as strace shows it, such as fsync", "a rule cannot inject at %q: %s", call, why)
+				wrong("give a call as strace shows it, such as fsync", "a rule cannot inject at %q: %s", call, why)
 			} else if why := linux.Unreturned(call); why != "" && moment != world.Entering {
-				wrong("use `at`, or name another call", "a rule cannot inject after %q: %s", call, why)
+				wrong("use `at`, or choose another call", "a rule cannot inject after %q: %s", call, why)
 			} else if pattern != "" && !linux.AboutFiles(call) {
-				wrong("leave out the pattern of files, or name calls on files, such as fsync",
-					"%s is not about a file whose name is known, so none matches %q", call, pattern)
+				wrong("leave out the file pattern, or choose calls on files, such as fsync",
+					"%s is not a call on a file with a known name, so nothing matches %q", call, pattern)
 			}
 		}
 	}
@@ -108,14 +108,14 @@ func (x *inspection) node() error {
 	}
 	var misplaced *layoutError
 	if errors.As(err, &misplaced) {
-		x.found(engine.PartVolume, "", "mount at places whose folders are folders, outside /proc and /sys", "%v", err)
+		x.found(engine.PartVolume, "", "mount at a path whose parents are folders, outside /proc and /sys", "%v", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if x.cred, err = x.credentials(0, x.n); err != nil {
-		x.found(engine.PartUser, "", "name one that is there, or write numbers, such as 1000:1000", "%v", err)
+		x.found(engine.PartUser, "", "choose one that exists, or write numbers, such as 1000:1000", "%v", err)
 		return nil
 	}
 	if !x.workingDir() {
@@ -140,9 +140,10 @@ func (x *inspection) node() error {
 func (x *inspection) sources() bool {
 	if root := x.n.Root; root != world.NoRoot && !x.n.HasMachineFiles() && x.n.Image == nil {
 		if info, err := os.Stat(root); err != nil {
-			x.found(engine.PartRoot, "", "make the folder, or name another; `root: host` is this machine's files", "%v", plain(err, root))
+			x.found(engine.PartRoot, "", "create the folder, or choose another; `root: host` gives the node this "+
+				"machine's files", "%v", plain(err, root))
 		} else if !info.IsDir() {
-			x.found(engine.PartRoot, "", "name a folder that holds the node's files", "%s is not a folder", root)
+			x.found(engine.PartRoot, "", "choose a folder that holds the node's files", "%s is not a folder", root)
 		}
 	}
 	for _, v := range x.n.Volumes {
@@ -151,7 +152,8 @@ func (x *inspection) sources() bool {
 		}
 		if _, err := os.Stat(v.Source); err != nil {
 			x.found(engine.PartVolume, v.Target,
-				"make it, or name another source; a volume's name, without a slash, is an empty folder", "%v", plain(err, v.Source))
+				"create it, or choose another source; a volume name, without a slash, starts as an empty "+
+					"folder", "%v", plain(err, v.Source))
 		}
 	}
 	return len(x.mistakes) == 0
@@ -185,17 +187,17 @@ func (x *inspection) workingDir() bool {
 	p, e := x.tree().Walk(x.env(kernel.Cred{}), x.tree().Root(), dir, true)
 	switch {
 	case e == errno.ENOENT:
-		remedy := "make the folder, or name another with `working_dir:`"
+		remedy := "create the folder, or choose another with `working_dir:`"
 		if x.n.HasMachineFiles() && isThere(dir) {
 			remedy = x.unseen(dir)
 		}
-		x.found(engine.PartWorkingDir, "", remedy, "the folder %s is not there", dir)
+		x.found(engine.PartWorkingDir, "", remedy, "the folder %s does not exist", dir)
 		return false
 	case e != errno.OK:
-		x.found(engine.PartWorkingDir, "", "name another folder with `working_dir:`", "%s: %v", dir, unix.Errno(e))
+		x.found(engine.PartWorkingDir, "", "choose another folder with `working_dir:`", "%s: %v", dir, unix.Errno(e))
 		return false
 	case p.Inode == 0 || x.tree().Get(p.Inode).Mode&unix.S_IFMT != unix.S_IFDIR:
-		x.found(engine.PartWorkingDir, "", "name a folder with `working_dir:`", "%s is not a folder", dir)
+		x.found(engine.PartWorkingDir, "", "choose a folder with `working_dir:`", "%s is not a folder", dir)
 		return false
 	}
 	x.dir = p.Inode
@@ -214,10 +216,10 @@ func (x *inspection) unseen(name string) string {
 		if len(x.n.Command) > 0 {
 			remedy = fmt.Sprintf("mount it with `volumes: [%s:%s]`", name, name)
 		}
-		return fmt.Sprintf("this machine has it, but %s begins empty on every node: %s", dir, remedy)
+		return fmt.Sprintf("it exists on this machine, but %s starts empty on every node: %s", dir, remedy)
 	}
-	return "this machine has it, but of a folder .bloodhound nodes see bin alone, and of what Bloodhound writes beside it nothing " +
-		"(`bloodhound docs cli`, \"Files\"): put it elsewhere"
+	return "it exists on this machine, but nodes see only bin of a .bloodhound folder, and nothing else that " +
+		"Bloodhound writes (`bloodhound docs cli`, \"Files\"): put it elsewhere"
 }
 
 // guests looks for the programs that run on the i-th node besides its own: drivers and checks.
@@ -381,11 +383,12 @@ func (x *inspection) format(file, head string) (problem, remedy string) {
 		case strings.HasSuffix(interpreter, "\r"):
 			return file + " has Windows line ends: its #! line ends with a carriage return", "write it with Unix line ends, as dos2unix does"
 		case interpreter == "" || x.access(interpreter) != errno.OK:
-			remedy = "name an interpreter that is there, such as #!/bin/sh"
+			remedy = "use an interpreter that exists on the node, such as #!/bin/sh"
 			if x.n.HasMachineFiles() && x.covered(x.n, interpreter) != "" && isThere(interpreter) {
 				remedy = x.unseen(interpreter)
 			}
-			return fmt.Sprintf("the #! line of %s asks for %q, which is no program in the node", file, interpreter), remedy
+			return fmt.Sprintf("the #! line of %s asks for %q, which is not a program on the "+
+				"node", file, interpreter), remedy
 		}
 		return "", ""
 	}
@@ -394,7 +397,7 @@ func (x *inspection) format(file, head string) (problem, remedy string) {
 	case !strings.HasPrefix(head, "\x7fELF"):
 		return file + " is neither a program nor a script with a #! line", "begin a script with #!/bin/sh, or run it as `sh " + file + "`"
 	case len(head) < 20 || head[4] != class64 || head[18] != x8664 || head[19] != 0:
-		return file + " is a program for another kind of machine than x86-64", "build it for linux/amd64"
+		return file + " is a program for a machine other than x86-64", "build it for linux/amd64"
 	}
 	return "", ""
 }

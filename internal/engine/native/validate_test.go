@@ -74,7 +74,7 @@ func TestInspect(t *testing.T) {
 		{"below /tmp", func(s *world.Spec, n *world.Node) { n.Command = []string{elsewhere} }, engine.PartCommand,
 			"there is no program " + elsewhere, "mount it with `volumes: [" + elsewhere},
 		{"state folder", func(s *world.Spec, n *world.Node) { n.Command = []string{".bloodhound/app"} }, engine.PartCommand,
-			"there is no program", "nodes see bin alone"},
+			"there is no program", "nodes see only bin"},
 		{"a folder", func(s *world.Spec, n *world.Node) { n.Command = []string{"./root"} }, engine.PartCommand, "./root is not a file", "name the program"},
 		{"not executable", func(s *world.Spec, n *world.Node) { n.Command = []string{"./closed.sh"} }, engine.PartCommand, "is not executable", "chmod +x"},
 		{"no #! line", func(s *world.Spec, n *world.Node) { n.Command = []string{"./plain.sh"} }, engine.PartCommand,
@@ -82,16 +82,16 @@ func TestInspect(t *testing.T) {
 		{"no interpreter", func(s *world.Spec, n *world.Node) { n.Command = []string{"./lost.sh"} }, engine.PartCommand,
 			`asks for "/opt/none/bin/python9"`, "interpreter"},
 		{"Windows lines", func(s *world.Spec, n *world.Node) { n.Command = []string{"./windows.sh"} }, engine.PartCommand, "carriage return", "Unix line ends"},
-		{"another machine", func(s *world.Spec, n *world.Node) { n.Command = []string{"./arm"} }, engine.PartCommand, "another kind of machine", "linux/amd64"},
+		{"another machine", func(s *world.Spec, n *world.Node) { n.Command = []string{"./arm"} }, engine.PartCommand, "a machine other than", "linux/amd64"},
 		{"working_dir", func(s *world.Spec, n *world.Node) { n.WorkingDir = "/no/such" }, engine.PartWorkingDir,
-			"the folder /no/such is not there", "working_dir"},
+			"the folder /no/such does not exist", "working_dir"},
 		{"working_dir is a file", func(s *world.Spec, n *world.Node) { n.WorkingDir = "/bin/sh" }, engine.PartWorkingDir,
-			"/bin/sh is not a folder", "name a folder"},
+			"/bin/sh is not a folder", "choose a folder"},
 		{"user", func(s *world.Spec, n *world.Node) { n.User = "nobody-here" }, engine.PartUser, `user "nobody-here": no such user`, "1000:1000"},
 		{"group", func(s *world.Spec, n *world.Node) { n.User = "root:none-here" }, engine.PartUser, "no such group", "1000:1000"},
 		{"volume", func(s *world.Spec, n *world.Node) {
 			n.Volumes = []world.Volume{{Kind: world.Named, Source: "v", Target: "/v"}, {Kind: world.Bind, Source: "/no/data", Target: "/data"}}
-		}, engine.PartVolume, "/no/data is not there", "make it"},
+		}, engine.PartVolume, "/no/data is not there", "create it"},
 		{"volume in /proc", func(s *world.Spec, n *world.Node) {
 			n.Volumes = []world.Volume{{Kind: world.Named, Source: "v", Target: "/proc/v"}}
 		}, engine.PartVolume, "/proc/v", "outside /proc"},
@@ -110,11 +110,11 @@ func TestInspect(t *testing.T) {
 		}, engine.PartWorkload, "there is no program " + dir + "/none", "build it"},
 		{"workload beside the project", func(s *world.Spec, n *world.Node) {
 			s.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "load", Command: []string{helper}}}
-		}, engine.PartWorkload, "there is no program " + helper, "begins empty on every node: put it into the project's folder"},
+		}, engine.PartWorkload, "there is no program " + helper, "starts empty on every node: put it into the project's folder"},
 		{"command beside the project", func(s *world.Spec, n *world.Node) { n.Command = []string{helper} }, engine.PartCommand,
-			"there is no program " + helper, "begins empty on every node: mount it with `volumes: [" + helper},
+			"there is no program " + helper, "starts empty on every node: mount it with `volumes: [" + helper},
 		{"interpreter beside the project", func(s *world.Spec, n *world.Node) { n.Command = []string{"./helped.sh"} }, engine.PartCommand,
-			"asks for \"" + helper, "begins empty on every node: mount it"},
+			"asks for \"" + helper, "starts empty on every node: mount it"},
 		{"property", func(s *world.Spec, n *world.Node) {
 			s.Properties = []world.Property{{Name: "p", Check: world.Check{Type: world.Custom,
 				Question: world.Question{Script: []string{"./closed.sh"}}}}}

@@ -297,9 +297,11 @@ func (w *World) notice() error {
 		case kernel.Overflowed:
 			w.director.Overflowed(noticeOf(n), maxCheckOutput)
 		case kernel.Ineffective:
-			w.director.Warn(fmt.Sprintf("%s on node %s wrote to %s, which shows the value and has no effect", n.Program, k.Nodes[n.Node].Name, n.Text))
+			w.director.Warn(fmt.Sprintf("%s on node %s wrote to %s, which shows the value but has no other "+
+				"effect", n.Program, k.Nodes[n.Node].Name, n.Text))
 		case kernel.Unreached:
-			w.director.Warn(fmt.Sprintf("%s listens on %s alone, so other nodes were refused there; let it listen on all addresses (0.0.0.0 or ::)",
+			w.director.Warn(fmt.Sprintf("%s listens only on %s, so connections from other nodes were refused; "+
+				"make it listen on all addresses (0.0.0.0 or ::)",
 				k.Nodes[n.Node].Name, n.Text))
 		case kernel.Reported:
 			w.reported(noticeOf(n))

@@ -53,7 +53,7 @@ func (a actuator) call(x wire.Act) (wire.Result, error) {
 	a.do(x)
 	results, err := a.w.exchange(a.w.NowNs)
 	if err == nil && len(results) == 0 {
-		err = fmt.Errorf("the virtual machine does not report what became of %s", x.Kind)
+		err = fmt.Errorf("the virtual machine did not report the outcome of %s", x.Kind)
 	}
 	if err != nil {
 		if a.w.failure == nil {
@@ -115,7 +115,7 @@ func (a actuator) KillTagged(tag int64) { a.do(wire.Act{Kind: wire.DoKillTag, Ta
 func (a actuator) Listening(node int) []int {
 	r, err := a.call(wire.Act{Kind: wire.DoPorts, Node: node})
 	if err == nil && r.Error != "" {
-		err = fmt.Errorf("the ports of %s cannot be read: %s", a.w.spec.Nodes[node].Name, r.Error)
+		err = fmt.Errorf("cannot read the ports of %s: %s", a.w.spec.Nodes[node].Name, r.Error)
 	}
 	if err != nil && a.w.failure == nil {
 		a.w.failure = err
@@ -150,7 +150,7 @@ func (a actuator) LosePower(node int, by *fault.Action, stream string) error {
 	a.endBy(node, by)
 	r, err := a.call(wire.Act{Kind: wire.DoCut, Node: node, On: a.w.tape.Choose(stream+"journal", 2) == 1})
 	if err == nil && r.Error != "" {
-		err = fmt.Errorf("the power of %s cannot be taken away: %s", a.w.spec.Nodes[node].Name, r.Error)
+		err = fmt.Errorf("cannot cut the power of %s: %s", a.w.spec.Nodes[node].Name, r.Error)
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func (a actuator) LosePower(node int, by *fault.Action, stream string) error {
 func (a actuator) PowerOn(node int) {
 	r, err := a.call(wire.Act{Kind: wire.DoRestore, Node: node})
 	if err == nil && r.Error != "" {
-		err = fmt.Errorf("%s does not get its power back: %s", a.w.spec.Nodes[node].Name, r.Error)
+		err = fmt.Errorf("cannot restore the power of %s: %s", a.w.spec.Nodes[node].Name, r.Error)
 	}
 	if err != nil && a.w.failure == nil {
 		a.w.failure = err

@@ -9,7 +9,8 @@ import (
 
 // Doctor reports what this machine offers to the engine, and what to do about what is missing.
 func (*Engine) Doctor() []engine.Check {
-	qemu := engine.Check{Name: "QEMU", Required: true, Remedy: "install it (apt-get install qemu-system-x86), or name it by --qemu"}
+	qemu := engine.Check{Name: "QEMU", Required: true, Remedy: "install it (apt-get install qemu-system-x86), or " +
+		"give its path with --qemu"}
 	path, err := findQEMU()
 	if err != nil {
 		qemu.Detail = err.Error()
@@ -21,7 +22,7 @@ func (*Engine) Doctor() []engine.Check {
 	mke2fs := engine.Check{Name: "mke2fs, for losses of power", Remedy: "install it (apt-get install e2fsprogs)"}
 	mke2fs.Detail, mke2fs.OK = findMke2fs()
 	guest := engine.Check{Name: "kernel of the virtual machine", Required: true,
-		Remedy: "`bloodhound image pull-kernel` gets Debian's, and --kernel names another one"}
+		Remedy: "`bloodhound image pull-kernel` downloads Debian's; to use another, give its file with --kernel"}
 	if k, err := findKernel(); err != nil {
 		guest.Detail = err.Error()
 	} else if _, err := k.load(); err != nil {
@@ -37,8 +38,9 @@ func (*Engine) Doctor() []engine.Check {
 func PullKernel(report func(line string)) (string, error) {
 	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("a kernel is pulled by Debian's programs, and there is no %s here. On another machine, take the "+
-				"file of Debian's package linux-image-cloud-amd64, unpack it, and name its kernel by --kernel", program)
+			return "", fmt.Errorf("pulling a kernel needs Debian's programs, and %s is not installed here. "+
+				"Download Debian's package linux-image-cloud-amd64 on another machine, unpack it, and give its "+
+				"kernel with --kernel", program)
 		}
 	}
 	return pullDebian(report)

@@ -55,7 +55,7 @@ func (e *Engine) prepare(self string) (plan, error) {
 		e.err = func() error {
 			if folder := os.Getenv(RootVariable); folder != "" {
 				if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-					return fmt.Errorf("the files of nodes: %s is no folder; --base-image names one", folder)
+					return fmt.Errorf("the nodes' files: %s is not a folder; give one with --base-image", folder)
 				}
 			}
 			var err error
@@ -71,8 +71,8 @@ func (e *Engine) prepare(self string) (plan, error) {
 				return err
 			}
 			if !isKernel(k.file) {
-				return fmt.Errorf("the kernel: %s is no kernel of Linux for x86-64; --kernel names a file vmlinuz-VERSION, which "+
-					"`bloodhound image pull-kernel` brings", k.file)
+				return fmt.Errorf("the kernel: %s is not a Linux kernel for x86-64; give a file vmlinuz-VERSION "+
+					"with --kernel, or download one with `bloodhound image pull-kernel`", k.file)
 			}
 			e.plan.kernel, e.plan.append = k.file, commandLine
 			e.files = []string{e.plan.qemu, k.file}
@@ -108,7 +108,7 @@ func (e *Engine) world(spec *world.Spec, t tape.Tape, o engine.Options) (*World,
 		return nil, err
 	}
 	if p := setting.Faults(); len(p.Watches()) > 0 || p.Asks(world.AfterReply, world.InRecovery, world.InTransfer, world.InOperation) {
-		return nil, errors.New("the engine vm injects no faults at what programs do; use --engine native")
+		return nil, errors.New("the engine vm cannot inject faults at actions of programs; use --engine native")
 	}
 	w.Nodes = make([]nodeState, len(spec.Nodes))
 	w.Links = map[[2]int]wire.Link{}
@@ -160,7 +160,7 @@ func (w *World) boot() error {
 		return err
 	}
 	if kind != wire.Turn {
-		return fmt.Errorf("the virtual machine begins with a request of kind %d", kind)
+		return fmt.Errorf("the virtual machine's first request has the wrong kind, %d", kind)
 	}
 	if _, err := w.turn(request); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (w *World) boot() error {
 	w.Acts = nil
 	r, err := w.actuator().call(wire.Act{Kind: wire.DoSetup, Setup: setup})
 	if err == nil && r.Error != "" {
-		err = fmt.Errorf("cannot make the nodes in the virtual machine: %s", r.Error)
+		err = fmt.Errorf("cannot create the nodes in the virtual machine: %s", r.Error)
 	}
 	w.Acts = append(seed, w.Acts...)
 	return err
@@ -228,7 +228,7 @@ func (w *World) root(n *world.Node) (tree, error) {
 	}
 	switch {
 	case n.Image != nil && w.options.Images == nil:
-		return tree{}, fmt.Errorf("there is no store of images to take %s from", n.Image.Name)
+		return tree{}, fmt.Errorf("there is no image store to take %s from", n.Image.Name)
 	case n.Image != nil:
 		root, err := w.options.Images.Root(context.Background(), n.Image.ID)
 		return tree{image: root}, err
@@ -252,7 +252,7 @@ func (w *World) node(i int) (*wire.Node, error) {
 	for range w.spec.Nodes { // that one may have borrowed it itself
 		if name := w.spec.Nodes[out.NetOf].NetworkOf; name != "" {
 			if out.NetOf = w.actuator().nodeID(name); out.NetOf < 0 {
-				return nil, fmt.Errorf("it has the network of %s, which is not there", name)
+				return nil, fmt.Errorf("it shares the network of %s, which does not exist", name)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ const answerWait = 30 * time.Second
 func Ask(path string, r Request) (*Status, error) {
 	c, err := net.Dial("unix", path)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("the world here belongs to another user: %w; give orders as the user who runs it", err)
+		return nil, fmt.Errorf("the world here belongs to another user: %w; run this command as that user", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no world runs in real time here: %w; start one with `bloodhound run --engine vm --async-vm`", err)
@@ -145,7 +145,7 @@ func (h *hand) attend(c net.Conn) {
 	c.SetDeadline(time.Now().Add(answerWait))
 	o := &order{reply: make(chan answer, 1)}
 	if err := json.NewDecoder(c).Decode(&o.Request); err != nil {
-		json.NewEncoder(c).Encode(answer{Error: "the request cannot be read: " + err.Error()})
+		json.NewEncoder(c).Encode(answer{Error: "cannot read the request: " + err.Error()})
 		return
 	}
 	late := time.After(answerWait)

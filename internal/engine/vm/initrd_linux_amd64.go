@@ -16,7 +16,7 @@ func writeInitrd(w io.Writer, self string, list []module, disk []byte) error {
 	if first := os.Getenv(InitrdVariable); first != "" { // the kernel unpacks one archive behind the other
 		content, err := os.ReadFile(first)
 		if err != nil {
-			return fmt.Errorf("the initrd: %w; --initrd names an archive of cpio", err)
+			return fmt.Errorf("the initrd: %w; give a cpio archive with --initrd", err)
 		}
 		if _, err := w.Write(append(content, make([]byte, -len(content)&3)...)); err != nil {
 			return err

@@ -28,8 +28,9 @@ type kernel struct {
 }
 
 // errNoKernel is a machine without a kernel that can be used.
-var errNoKernel = errors.New("there is no kernel for the virtual machine: `bloodhound image pull-kernel` gets Debian's, and " +
-	"--kernel names one, such as /boot/vmlinuz-6.1.0-30-cloud-amd64, beside whose folder lib/modules has its modules")
+var errNoKernel = errors.New("there is no kernel for the virtual machine: download Debian's with `bloodhound " +
+	"image pull-kernel`, or give one with --kernel, such as /boot/vmlinuz-6.1.0-30-cloud-amd64 with its modules " +
+	"in /lib/modules")
 
 // KernelDir is where pulled kernels lie: a folder for each, with boot and lib/modules.
 func KernelDir() (string, error) {
@@ -41,7 +42,7 @@ func KernelDir() (string, error) {
 func findKernel() (*kernel, error) {
 	if file := os.Getenv(KernelVariable); file != "" {
 		if _, err := os.Stat(file); err != nil {
-			return nil, fmt.Errorf("the kernel: %w; --kernel names a file vmlinuz-VERSION", err)
+			return nil, fmt.Errorf("the kernel: %w; give a file vmlinuz-VERSION with --kernel", err)
 		}
 		return kernelOf(file), nil
 	}
@@ -98,8 +99,9 @@ type module struct {
 // load reads the modules that the agent needs, each behind those that it depends on.
 func (k *kernel) load() (list []module, err error) {
 	if k.folder == "" {
-		return nil, fmt.Errorf("the kernel %s has no folder of modules lib/modules/%s beside it or on this machine; --kernel "+
-			"names a kernel with its modules, and `bloodhound image pull-kernel` gets one", k.file, k.version)
+		return nil, fmt.Errorf("the kernel %s has no modules: there is no folder lib/modules/%s beside it or on "+
+			"this machine; give a kernel that has its modules with --kernel, or download one with `bloodhound "+
+			"image pull-kernel`", k.file, k.version)
 	}
 	builtIn := map[string]bool{}
 	text, _ := os.ReadFile(filepath.Join(k.folder, "modules.builtin"))
@@ -125,11 +127,13 @@ func (k *kernel) load() (list []module, err error) {
 		done[name] = true
 		file, ok := files[name]
 		if !ok {
-			return fmt.Errorf("the kernel %s lacks the module %s, which %s needs; take another one: `bloodhound image pull-kernel` gets Debian's, which has it",
+			return fmt.Errorf("the kernel %s lacks the module %s, which %s needs; use another kernel: "+
+				"`bloodhound image pull-kernel` downloads Debian's, which has it",
 				k.version, name, by)
 		}
 		if !strings.HasSuffix(file, ".ko") {
-			return fmt.Errorf("the module %s is compressed; unpack the kernel's modules, or take Debian 12's kernel (`bloodhound image pull-kernel`)", file)
+			return fmt.Errorf("the module %s is compressed; unpack the kernel's modules, or use Debian 12's "+
+				"kernel (`bloodhound image pull-kernel`)", file)
 		}
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -277,5 +281,6 @@ func library(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("the library %s of this program is not there; a program that is built with CGO_ENABLED=0 needs none", name)
+	return "", fmt.Errorf("the library %s of this program does not exist; a program built with CGO_ENABLED=0 "+
+		"needs none", name)
 }

@@ -60,7 +60,7 @@ func (w *World) carryOut(r *Request) error {
 			return err
 		}
 		if rule.OnCalls() {
-			return errors.New("a fault by hand happens now: leave its moment out")
+			return errors.New("a fault from `bloodhound vm fault` happens now: leave out its moment")
 		}
 		if !capabilities.Injects(&rule) {
 			return fmt.Errorf("the engine vm does not inject %s; it injects %s", rule.Kind, world.FaultNames(capabilities.Kinds()))

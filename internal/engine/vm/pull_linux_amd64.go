@@ -17,7 +17,8 @@ func pullDebian(report func(line string)) (string, error) {
 	text, err := exec.Command("apt-cache", "depends", kernelPackage).Output()
 	m := regexp.MustCompile(`Depends: (linux-image-(\S+))`).FindSubmatch(text)
 	if err != nil || m == nil {
-		return "", fmt.Errorf("apt-cache knows no package %s; `apt-get update` brings its lists up to date, and sources.list must name Debian's main archive",
+		return "", fmt.Errorf("apt-cache does not know the package %s; run `apt-get update`, and make sure that "+
+			"sources.list includes Debian's main archive",
 			kernelPackage)
 	}
 	name, version := string(m[1]), string(m[2])
@@ -46,7 +47,7 @@ func pullDebian(report func(line string)) (string, error) {
 	}
 	packages, err := filepath.Glob(filepath.Join(scratch, "*.deb"))
 	if err != nil || len(packages) != 1 {
-		return "", errors.New("apt-get download has brought no package")
+		return "", errors.New("apt-get download did not download a package")
 	}
 	unpacked := filepath.Join(scratch, version)
 	if text, err := exec.Command("dpkg-deb", "-x", packages[0], unpacked).CombinedOutput(); err != nil {

@@ -44,17 +44,20 @@ func findQEMU() (path string, err error) {
 		name = "qemu-system-x86_64"
 	}
 	if path, err = exec.LookPath(name); err != nil {
-		return "", fmt.Errorf("the engine vm runs QEMU, and there is no %s; install it (apt-get install qemu-system-x86), or name it by --qemu", name)
+		return "", fmt.Errorf("the engine vm runs QEMU, and there is no %s; install it (apt-get install "+
+			"qemu-system-x86), or give its path with --qemu", name)
 	}
 	text, err := exec.Command(path, "--version").Output()
 	m := regexp.MustCompile(`version (\d+)\.(\d+)`).FindSubmatch(text)
 	if err != nil || m == nil {
-		return "", fmt.Errorf("%s is no QEMU: its --version prints %.80q; name another one by --qemu", path, text)
+		return "", fmt.Errorf("%s is not QEMU: its --version prints %.80q; give another program with "+
+			"--qemu", path, text)
 	}
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))
 	if major < oldest[0] || major == oldest[0] && minor < oldest[1] {
-		return "", fmt.Errorf("%s is QEMU %d.%d, and the engine vm needs %d.%d or later; install a later one, or name it by --qemu",
+		return "", fmt.Errorf("%s is QEMU %d.%d, and the engine vm needs %d.%d or later; install a later one, or "+
+			"give its path with --qemu",
 			path, major, minor, oldest[0], oldest[1])
 	}
 	return path, nil
@@ -253,7 +256,7 @@ func start(p plan) (m *machine, err error) {
 			time.Sleep(time.Millisecond)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("QEMU does not restore a snapshot: %w %s", err, complaint.text())
+			return nil, fmt.Errorf("QEMU cannot restore a snapshot: %w %s", err, complaint.text())
 		}
 	}
 	if m.mem, err = os.OpenFile(fmt.Sprintf("/proc/%d/mem", m.cmd.Process.Pid), os.O_RDWR, 0); err != nil {
@@ -272,7 +275,7 @@ func (m *machine) pairUp(loop *mainLoop) error {
 		Thread int `json:"thread-id"`
 	}
 	if err := json.Unmarshal(text, &cpus); err != nil || len(cpus) != 1 {
-		return fmt.Errorf("QEMU reports %s as its one CPU", text)
+		return fmt.Errorf("QEMU must have one CPU, but reports %s", text)
 	}
 	m.pair, err = loop.add(m.cmd.Process.Pid, cpus[0].Thread)
 	return err
@@ -299,7 +302,8 @@ func narrow(fd int) error {
 			return err
 		}
 		if held > wire.MostHeld {
-			return errors.New("sockets of this machine hold more bytes than the engine vm can bear: its guest would not stand still while it asks")
+			return errors.New("the smallest socket buffer on this machine is too large for the engine vm: its " +
+				"guest would keep running while a request waits")
 		}
 	}
 }
@@ -317,7 +321,7 @@ func (m *machine) locate() error {
 			return err
 		}
 	}
-	return errors.New("the memory of the virtual machine is not to be found in QEMU's process")
+	return errors.New("cannot find the memory of the virtual machine in QEMU's process")
 }
 
 // place is where a physical address of the guest lies in QEMU's process: a PC has a gap below 4 GiB, if it has much memory (hw/i386/pc_q35.c).
@@ -358,8 +362,9 @@ func (m *machine) receive(b []byte, interrupt <-chan struct{}) error {
 		default:
 		}
 		if time.Since(began) > m.hang {
-			return fmt.Errorf("the virtual machine gave no sign for %v of real time: its kernel hangs, or this machine is too "+
-				"busy (use fewer --workers); the last lines of its console:\n%s", m.hang, m.console())
+			return fmt.Errorf("the virtual machine did not respond for %v of real time: its kernel hangs, or "+
+				"this machine is too busy (use fewer --workers); the last lines of its "+
+				"console:\n%s", m.hang, m.console())
 		}
 	}
 	return nil
@@ -438,7 +443,7 @@ func (m *machine) window(b []byte, access func([]byte, int64) (int, error)) erro
 // answer answers, and lets the guest go on.
 func (m *machine) answer(b []byte) error {
 	if len(b) > wire.WindowBytes {
-		return fmt.Errorf("an answer of %d bytes, which is more than %d", len(b), wire.WindowBytes)
+		return fmt.Errorf("an answer has %d bytes, more than the limit of %d", len(b), wire.WindowBytes)
 	}
 	if err := m.put(b); err != nil {
 		return err

@@ -84,7 +84,8 @@ func newRecording() (*Recording, error) {
 	}
 	program, ok := findQEMUImg(qemu)
 	if !ok {
-		return nil, errors.New("QEMU's snapshots need its program qemu-img, which is not there; install it (apt-get install qemu-utils)")
+		return nil, errors.New("QEMU's snapshots need its program qemu-img, which is not installed; install it " +
+			"(apt-get install qemu-utils)")
 	}
 	r := &Recording{}
 	if r.plan.log, err = memory("replay"); err == nil {
@@ -136,7 +137,7 @@ func digest(kind int, request []byte) uint64 {
 
 // record completes the Recording of a world whose run is over: QEMU does that when it ends by itself.
 func (w *World) record() error {
-	fail := func(err error) error { return fmt.Errorf("QEMU does not complete its record of the run: %w", err) }
+	fail := func(err error) error { return fmt.Errorf("QEMU did not complete its recording of the run: %w", err) }
 	select {
 	case <-w.options.Interrupt:
 		return errInterrupted

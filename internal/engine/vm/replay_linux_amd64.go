@@ -64,7 +64,7 @@ func (y *Replay) Close() {
 func (y *Replay) Ended() <-chan struct{} { return y.machine.ended }
 
 // ErrDiverged is the error of a Replay in which the guest asks what it has not asked in the run. It gets no answer, and stands still.
-var ErrDiverged = errors.New("the replay is NOT the recorded run any more")
+var ErrDiverged = errors.New("the replay NO LONGER matches the recorded run")
 
 // Diverged gives an ErrDiverged.
 func (y *Replay) Diverged() <-chan error { return y.diverged }
@@ -121,7 +121,8 @@ func (y *Replay) goTo(number int, interrupt <-chan struct{}) error {
 		default:
 		}
 	}
-	return fmt.Errorf("QEMU's replay has not come to request %d of the recorded run within %v of real time", number, hangWait)
+	return fmt.Errorf("QEMU's replay did not reach request %d of the recorded run within %v of real "+
+		"time", number, hangWait)
 }
 
 // snapshot has QEMU keep a snapshot here, from which it goes backward sooner. It makes none within the beginning of a bell, of which the rest
@@ -215,7 +216,7 @@ func (y *Replay) answer(table uint64) error {
 		}
 	}
 	if i < 1 || i > len(y.recording.exchanges) || y.recording.exchanges[i-1].request != digest(kind, request) {
-		return fmt.Errorf("%w: request %d of the virtual machine is another one than it was", ErrDiverged, i)
+		return fmt.Errorf("%w: request %d of the virtual machine differs from the recorded one", ErrDiverged, i)
 	}
 	return m.put(y.recording.exchanges[i-1].answer)
 }

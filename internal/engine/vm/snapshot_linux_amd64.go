@@ -56,7 +56,7 @@ const (
 )
 
 // errNotStopped is a virtual machine that could not be stopped here. It goes on.
-var errNotStopped = errors.New("QEMU did not stop the virtual machine where it stands")
+var errNotStopped = errors.New("QEMU did not stop the virtual machine at this point")
 
 // stop stops the virtual machine within a bell.
 func (m *machine) stop() error {
@@ -160,7 +160,8 @@ func (m *machine) save() (s *snapshot, err error) {
 			break
 		}
 		if status.Status == "failed" || time.Since(began) > saveWait {
-			return nil, fmt.Errorf("QEMU does not write the state of the virtual machine: %s %s", status.Status, status.Error)
+			return nil, fmt.Errorf("QEMU did not write the state of the virtual machine: %s "+
+				"%s", status.Status, status.Error)
 		}
 	}
 	if s.state, err = duplicate(m.saved, "state"); err != nil {
@@ -235,8 +236,8 @@ func duplicate(from *os.File, name string) (*os.File, error) {
 // lackOf explains that there is no memory for a virtual machine.
 func lackOf(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
-		return fmt.Errorf("this machine has no room for the memory of a virtual machine: %w; end other programs, use fewer "+
-			"--workers, or less memory by simulation.limits.world_memory_bytes", err)
+		return fmt.Errorf("this machine has no room for the memory of a virtual machine: %w; end other programs, "+
+			"use fewer --workers, or lower simulation.limits.world_memory_bytes", err)
 	}
 	return err
 }
@@ -247,7 +248,8 @@ func (w *World) Fork(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wo
 		return nil, engine.ErrUnsupported
 	}
 	if !w.Follows(t) {
-		return nil, errors.New("cannot copy a world for another tape, with which its run would have been another one")
+		return nil, errors.New("cannot copy this world for another tape: with that tape, the run so far would " +
+			"have been different")
 	}
 	if w.failure != nil {
 		return nil, w.failure

@@ -237,9 +237,9 @@ func TestGuestsThatFail(t *testing.T) {
 		w     engine.World
 		wants []string
 	}{
-		{"no memory", w, []string{"has no memory left of its", "Kernel panic - not syncing: Out of memory", "world_memory_bytes"}},
+		{"no memory", w, []string{"has used up its", "Kernel panic - not syncing: Out of memory", "world_memory_bytes"}},
 		{"a kill", killed, []string{`the signal "killed"`, "use fewer --workers"}},
-		{"a hang", stopped, []string{"gave no sign for 2s", "use fewer --workers"}},
+		{"a hang", stopped, []string{"did not respond for 2s", "use fewer --workers"}},
 	} {
 		_, err := c.w.Advance(engine.Until{})
 		if err == nil {
@@ -348,10 +348,10 @@ func TestLacks(t *testing.T) {
 	kernelFile := script("boot/vmlinuz-9.9-test", "")
 	for _, c := range []struct{ name, value, want string }{
 		{QEMUVariable, "/no/such/qemu", "there is no /no/such/qemu; install it"},
-		{QEMUVariable, script("true", "true"), "is no QEMU"},
+		{QEMUVariable, script("true", "true"), "is not QEMU"},
 		{QEMUVariable, script("old", "echo QEMU emulator version 5.2.0"), "is QEMU 5.2, and the engine vm needs 7.2 or later"},
-		{KernelVariable, "/no/such/vmlinuz-1", "no such file or directory; --kernel names"},
-		{KernelVariable, kernelFile, "has no folder of modules lib/modules/9.9-test"},
+		{KernelVariable, "/no/such/vmlinuz-1", "no such file or directory; give a file vmlinuz-VERSION with --kernel"},
+		{KernelVariable, kernelFile, "has no modules: there is no folder lib/modules/9.9-test"},
 	} {
 		t.Setenv(QEMUVariable, "")
 		t.Setenv(KernelVariable, "")
@@ -373,7 +373,7 @@ func TestLacks(t *testing.T) {
 		t.Error("a script and a folder are kernels")
 	}
 	t.Setenv(RootVariable, kernelFile)
-	if _, err := (&Engine{}).prepare(""); err == nil || !strings.Contains(err.Error(), "is no folder; --base-image names one") {
+	if _, err := (&Engine{}).prepare(""); err == nil || !strings.Contains(err.Error(), "is not a folder; give one with --base-image") {
 		t.Errorf("a file as the files of nodes: %v", err)
 	}
 	t.Setenv(RootVariable, "")
@@ -387,7 +387,7 @@ func TestLacks(t *testing.T) {
 	}
 	t.Setenv(QEMUVariable, script("new", "echo QEMU emulator version 8.0.0"))
 	t.Setenv("PATH", dir)
-	if _, err := newRecording(); err == nil || !strings.Contains(err.Error(), "qemu-img, which is not there; install it (apt-get install qemu-utils)") {
+	if _, err := newRecording(); err == nil || !strings.Contains(err.Error(), "qemu-img, which is not installed; install it (apt-get install qemu-utils)") {
 		t.Errorf("a machine without qemu-img: %v", err)
 	}
 	t.Setenv(KernelVariable, kernelFile)

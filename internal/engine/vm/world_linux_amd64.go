@@ -286,7 +286,8 @@ func (w *World) turn(request []byte) ([]wire.Result, error) {
 	w.Notices = append(w.Notices, r.Notices...)
 	if r.Hello != nil {
 		if r.Hello.Failed != "" {
-			return nil, fmt.Errorf("the kernel %s of the virtual machine does not do: %s; take another one: `bloodhound image pull-kernel` gets Debian's",
+			return nil, fmt.Errorf("the virtual machine's kernel %s is unsuitable: %s; use another: `bloodhound "+
+				"image pull-kernel` downloads Debian's",
 				r.Hello.Kernel, r.Hello.Failed)
 		}
 		w.Kernel = r.Hello.Kernel
@@ -300,17 +301,18 @@ func (w *World) ended(err error) error {
 		return err
 	}
 	if s := w.machine.killedBy(); s != 0 {
-		return fmt.Errorf("QEMU was ended by the signal %q, which this machine's kernel sends where memory runs out: use fewer "+
-			"--workers, or less memory by simulation.limits.world_memory_bytes", s)
+		return fmt.Errorf("the signal %q ended QEMU. This machine's kernel sends it when memory runs out: use "+
+			"fewer --workers, or lower simulation.limits.world_memory_bytes", s)
 	}
 	console := w.machine.console()
 	if strings.Contains(console, "Out of memory") {
-		return fmt.Errorf("the virtual machine has no memory left of its %d MiB; give it more by "+
-			"simulation.limits.world_memory_bytes, or bound the node that takes it by mem_limit; "+
-			"the last lines of its console:\n%s", w.machine.bytes>>20, console)
+		return fmt.Errorf("the virtual machine has used up its %d MiB of memory; raise "+
+			"simulation.limits.world_memory_bytes, or limit the node that uses it with mem_limit; the last lines "+
+			"of its console:\n%s", w.machine.bytes>>20, console)
 	}
-	return fmt.Errorf("the kernel of the virtual machine has stopped, as it does when it panics; the last lines of its console:\n%s\n"+
-		"if a program under test made it panic, this is its finding; one given by --kernel or --initrd may not be made for this machine", console)
+	return fmt.Errorf("the kernel of the virtual machine has stopped, perhaps in a panic; the last lines of its "+
+		"console:\n%s\nIf a program under test made the kernel panic, that is a finding. A kernel or initrd from "+
+		"--kernel or --initrd may not suit this machine", console)
 }
 
 // serve answers a request that is no turn.

@@ -86,7 +86,8 @@ func Parse(name string) (Plan, error) {
 		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s for schedules of worlds inside one process", name,
 			strings.Join(Names, ", "), strings.Join(Scheduled(), " and "))
 	case guide && !kind.Learns():
-		return p, fmt.Errorf("%q: the strategy %s learns nothing, so it has no guide; use %s:%s or %s:%s", name, p.Strategy,
+		return p, fmt.Errorf("%q: the strategy %s does not learn from runs, so it takes no guide; use %s:%s or "+
+			"%s:%s", name, p.Strategy,
 			Guided, GuideState, ModelFuzz, GuideState)
 	case guide && !slices.Contains(guides, p.Guide):
 		return p, fmt.Errorf("%q: unknown guide %q; there are %s", name, p.Guide, strings.Join(guides, ", "))
@@ -100,7 +101,7 @@ func Parse(name string) (Plan, error) {
 		case slices.Contains(p.Words[:i], w):
 			return p, fmt.Errorf("%q: %q is given twice", name, w)
 		case p.Strategy == Random && i > 0:
-			return p, fmt.Errorf("%q: rates are multiplied by one number", name)
+			return p, fmt.Errorf("%q: give only one number to multiply rates by", name)
 		}
 	}
 	if k := slices.Index(p.Words, Unguided); k >= 0 {
@@ -169,9 +170,10 @@ func (p *Plan) possible(spec *world.Spec) error {
 	case inside:
 		return nil
 	case KindOf(p.Strategy).Scheduled:
-		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", p.Strategy, Guided)
+		return fmt.Errorf("the strategy %s changes schedules, which only worlds inside one process have; use "+
+			"%s", p.Strategy, Guided)
 	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, followed):
-		return fmt.Errorf("the guide %s looks at what runs reach in a model, and they are followed in none: write "+
+		return fmt.Errorf("the guide %s needs a model that follows the runs, and there is none: set "+
 			"exploration.guide, add a property whose check is of type model, or use %s", p.Guide, Guided)
 	}
 	return nil

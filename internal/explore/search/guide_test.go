@@ -101,20 +101,20 @@ func TestDistancesThatNeverChangeLeadNowhere(t *testing.T) {
 func TestNamesOfGuides(t *testing.T) {
 	for name, says := range map[string]string{
 		"luck":                               "there are random, coverage-guided",
-		"random:state":                       "the strategy random learns nothing, so it has no guide; use coverage-guided:state",
+		"random:state":                       "the strategy random does not learn from runs, so it takes no guide; use coverage-guided:state",
 		"modelfuzz:luck":                     `unknown guide "luck"; there are trace, line, state, edge, whole, guard, combined`,
 		"modelfuzz:":                         `unknown guide ""`,
 		":state":                             "unknown strategy",
 		"modelfuzz+luck":                     `modelfuzz knows no "luck"; there are unguided, swap-crashes, swap-choices`,
 		"random+future":                      `random knows no "future"; there are x1, x2`,
-		"random+x2+x4":                       "by one number",
+		"random+x2+x4":                       "only one number",
 		"swarm+x2":                           "takes no options",
 		"random+x8":                          "",
 		"coverage-guided+rates":              "",
 		"modelfuzz+unguided":                 "",
 		"coverage-guided:edge+unguided+move": "",
-		"enumerated":                         "by Campaign.Schedules, and there are none",
-		"enumerated:state":                   "learns nothing",
+		"enumerated":                         "in Campaign.Schedules, which is empty",
+		"enumerated:state":                   "does not learn from runs",
 		"coverage-guided+move+move":          "twice",
 		"coverage-guided:state+reseed":       "",
 		"modelfuzz:edge+swap-counts":         "",
@@ -129,7 +129,7 @@ func TestNamesOfGuides(t *testing.T) {
 	native.Engine = ""
 	for name, says := range map[string]string{
 		"modelfuzz":             "worlds inside one process",
-		"coverage-guided:state": "they are followed in none: write exploration.guide, add a property whose check is of type model",
+		"coverage-guided:state": "there is none: set exploration.guide, add a property whose check is of type model",
 	} {
 		if _, err := New(name, native, 1, Settings{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s in another world: %v", name, err)

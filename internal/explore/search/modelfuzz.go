@@ -210,7 +210,8 @@ func (f *fuzz) Standing() Standing {
 		}
 	}
 	if f.missing {
-		s.Unknown = append(s.Unknown, fmt.Sprintf("%s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s",
+		s.Unknown = append(s.Unknown, fmt.Sprintf("%s changes choices of a schedule, and this world has none: "+
+			"set Settings.Schedule, or use %s",
 			ModelFuzz, Guided))
 	}
 	if f.crowded {

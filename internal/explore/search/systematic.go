@@ -145,7 +145,7 @@ func (s *systematic) Learn(r *Run) {
 		s.note("run %d was lost: the tapes that follow from it were not enumerated", r.Number)
 		return
 	case r.DrawsLost > 0:
-		s.note("run %d drew more than is kept: %s not edited", r.Number, plural.Count(r.DrawsLost, "draw"))
+		s.note("run %d made more draws than are kept: %s not edited", r.Number, plural.Count(r.DrawsLost, "draw"))
 	}
 	for _, d := range r.Draws {
 		if d.After == uint64(len(b.edits)) && !fault.OfRun(d.Stream) && s.edits(d.Stream) {

@@ -10,8 +10,8 @@ import (
 )
 
 func newContainer() (engine.Engine, error) {
-	return nil, fmt.Errorf("the container engine needs a Docker or Podman daemon that sees this machine's files, on Linux: nodes " +
-		"and drivers are started by this very program")
+	return nil, fmt.Errorf("the container engine runs only on Linux, with a Docker or Podman daemon that sees " +
+		"this machine's files, because bloodhound itself starts nodes and drivers")
 }
 
 func containerRefuses(*world.Spec) string { return "" }

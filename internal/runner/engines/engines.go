@@ -98,7 +98,8 @@ func (t rows) choose(spec *world.Spec, name string) (reason string, err error) {
 		}
 	}
 	if name == Auto {
-		return "", fmt.Errorf("no engine can run this world here:\n  %s\n`bloodhound doctor` says what each engine lacks", strings.Join(passed, "\n  "))
+		return "", fmt.Errorf("no engine can run this world here:\n  %s\n`bloodhound doctor` shows what each "+
+			"engine lacks", strings.Join(passed, "\n  "))
 	}
 	return "", fmt.Errorf("there is no engine %q; the engines are %s", name, strings.Join(Names(), ", "))
 }

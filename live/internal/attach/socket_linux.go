@@ -32,7 +32,8 @@ const (
 func Listen(path string) (*net.UnixListener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
-		return nil, fmt.Errorf("another process listens at %s: give each process a socket of its own by %s", path, SocketVariable)
+		return nil, fmt.Errorf("another process listens at %s: give each process its own socket with "+
+			"%s", path, SocketVariable)
 	} else if errors.Is(err, syscall.ECONNREFUSED) {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 			os.Remove(path)
@@ -64,7 +65,7 @@ func Serve(l *net.UnixListener, o *Offer) error {
 				defer func() { <-places }()
 				o.serve(conn)
 			default:
-				answer(conn, Answer{Error: fmt.Sprintf("the process has %d checkpoints already", checkpointsMax)})
+				answer(conn, Answer{Error: fmt.Sprintf("the process already has %d checkpoints", checkpointsMax)})
 			}
 		}()
 	}
@@ -84,7 +85,7 @@ func (o *Offer) serve(conn *net.UnixConn) {
 	}
 	switch {
 	case err != nil:
-		about.Error = fmt.Sprintf("the request cannot be read: %v", err)
+		about.Error = fmt.Sprintf("cannot read the request: %v", err)
 		answer(conn, about)
 		return
 	case r.Snapshot:
@@ -119,7 +120,8 @@ func (o *Offer) snapshot(conn *net.UnixConn) {
 	case err != nil:
 		about.Error = err.Error()
 	case len(state) > snapshotBytesMax:
-		about.Error = fmt.Sprintf("the snapshot has %s, and at most %d are taken", plural.Count(len(state), "byte"), snapshotBytesMax)
+		about.Error = fmt.Sprintf("the snapshot has %s, more than the limit of "+
+			"%d", plural.Count(len(state), "byte"), snapshotBytesMax)
 	}
 	about.Paused, about.SnapshotBytes = paused, len(state)
 	if answer(conn, about) == nil && about.Error == "" {
@@ -188,7 +190,8 @@ func Snapshot(path string) (state []byte, about *Answer, err error) {
 		return nil, nil, err
 	}
 	if a.SnapshotBytes > snapshotBytesMax {
-		return nil, nil, fmt.Errorf("the snapshot has %s, and at most %d are taken", plural.Count(a.SnapshotBytes, "byte"), snapshotBytesMax)
+		return nil, nil, fmt.Errorf("the snapshot has %s, more than the limit of "+
+			"%d", plural.Count(a.SnapshotBytes, "byte"), snapshotBytesMax)
 	}
 	state = make([]byte, a.SnapshotBytes)
 	if _, err := io.ReadFull(conn, state); err != nil {
@@ -226,10 +229,11 @@ func ask(conn *net.UnixConn, r Request) (*Attached, error) {
 	for b := make([]byte, 1); ; {
 		if _, err := io.ReadFull(conn, b); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				return nil, fmt.Errorf("the live process gave no answer within %v: let it go on if it is stopped (kill -CONT), and see that its Hold returns",
+				return nil, fmt.Errorf("the live process did not answer within %v: continue it if it is stopped "+
+					"(kill -CONT), and make sure that its Hold returns",
 					answerTime)
 			}
-			return nil, fmt.Errorf("the live process gave no answer: %w", err)
+			return nil, fmt.Errorf("the live process did not answer: %w", err)
 		}
 		if b[0] == '\n' {
 			break
@@ -237,7 +241,7 @@ func ask(conn *net.UnixConn, r Request) (*Attached, error) {
 		line = append(line, b[0])
 	}
 	if err := json.Unmarshal(line, &a.Answer); err != nil {
-		return nil, fmt.Errorf("the answer of the live process cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the answer of the live process: %w", err)
 	}
 	if a.Error != "" {
 		return nil, errors.New(a.Error)
@@ -274,7 +278,7 @@ func filesOf(rights []byte) (files []*os.File, err error) {
 		}
 	}
 	if len(files) != 2 {
-		return nil, fmt.Errorf("the live process passed %s, and not 2", plural.Count(len(files), "file"))
+		return nil, fmt.Errorf("the live process passed %s, not 2", plural.Count(len(files), "file"))
 	}
 	return files, nil
 }

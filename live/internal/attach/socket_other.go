@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/live/internal/checkpoint"
 )
 
-var errSystem = errors.New("live processes can be explored on Linux alone")
+var errSystem = errors.New("live processes can be explored only on Linux")
 
 // Listen is an error here.
 func Listen(string) (*net.UnixListener, error) { return nil, errSystem }

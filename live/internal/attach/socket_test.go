@@ -33,9 +33,9 @@ func listen(t *testing.T, take func(Request) (*checkpoint.Checkpoint, error)) (p
 func TestStrangeRequests(t *testing.T) {
 	path := listen(t, func(Request) (*checkpoint.Checkpoint, error) { return nil, errors.New("no memory") })
 	for _, c := range []struct{ text, want string }{
-		{"\n", "cannot be read"},
-		{"GET / HTTP/1.1\n", "cannot be read"},
-		{"[]\n", "cannot be read"},
+		{"\n", "cannot read the request"},
+		{"GET / HTTP/1.1\n", "cannot read the request"},
+		{"[]\n", "cannot read the request"},
 		{"{}\n", ""},
 		{`{"handler": "a"}` + "\n", "no memory"},
 	} {

@@ -74,10 +74,11 @@ func Connect(requests, outcomes *os.File) *Client {
 func (c *Client) Ready() error {
 	var ready [2]byte
 	if _, err := io.ReadFull(c.outcomes, ready[:]); err != nil {
-		return fmt.Errorf("the checkpoint ended before it was ready, perhaps in what prepares it: %w", err)
+		return fmt.Errorf("the checkpoint ended before it was ready, perhaps while it was being prepared: %w", err)
 	}
 	if ready[0] != 0 {
-		return fmt.Errorf("the checkpoint cannot be shut in (%s): %w", steps[min(int(ready[0]), len(steps)-1)], errno(uint32(ready[1])))
+		return fmt.Errorf("cannot isolate the checkpoint (%s): "+
+			"%w", steps[min(int(ready[0]), len(steps)-1)], errno(uint32(ready[1])))
 	}
 	return nil
 }
@@ -99,7 +100,8 @@ var ErrEnded = errors.New("the checkpoint has ended")
 // Try forks an explorer that runs an input, and waits for its end, at most for a time of its own (budget) and what the machine is slow.
 func (c *Client) Try(input []byte, budget time.Duration) (*Outcome, error) {
 	if len(input) > MaxInputBytes {
-		return nil, fmt.Errorf("the input has %s, and a checkpoint takes %d at most", plural.Count(len(input), "byte"), MaxInputBytes)
+		return nil, fmt.Errorf("the input has %s, but a checkpoint accepts at most "+
+			"%d", plural.Count(len(input), "byte"), MaxInputBytes)
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -114,7 +116,8 @@ func (c *Client) Try(input []byte, budget time.Duration) (*Outcome, error) {
 	}
 	o := &Outcome{Status: Status(head[0]), Faults: int(binary.LittleEndian.Uint32(head[1:])), CPU: time.Duration(binary.LittleEndian.Uint64(head[13:]))}
 	if o.Status == notForked {
-		return nil, fmt.Errorf("the checkpoint cannot make an explorer: %w", errno(binary.LittleEndian.Uint32(head[1:])))
+		return nil, fmt.Errorf("the checkpoint cannot create an explorer: "+
+			"%w", errno(binary.LittleEndian.Uint32(head[1:])))
 	}
 	o.Result = make([]byte, min(binary.LittleEndian.Uint32(head[5:]), MaxResultBytes))
 	o.Log = make([]byte, min(binary.LittleEndian.Uint32(head[9:]), maxLogBytes))

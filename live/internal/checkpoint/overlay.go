@@ -71,7 +71,8 @@ func Overlay(goroot, goVersion string) (path string, text []byte, err error) {
 			known = append(known, v)
 		}
 		slices.Sort(known)
-		return "", nil, fmt.Errorf("checkpoints of live processes were not tried with %s: build with one of %s, as by GOTOOLCHAIN=%s.0",
+		return "", nil, fmt.Errorf("checkpoints of live processes are untested with %s: build with one of %s, "+
+			"for example with GOTOOLCHAIN=%s.0",
 			goVersion, strings.Join(known, ", "), known[len(known)-1])
 	}
 	var b bytes.Buffer

@@ -58,7 +58,7 @@ func Capture(p *Plan) (*Checkpoint, error) {
 		p.Forked()
 	}
 	if code != 0 {
-		return failed(fmt.Errorf("a checkpoint cannot be forked: %w", unix.Errno(code)))
+		return failed(fmt.Errorf("cannot fork a checkpoint: %w", unix.Errno(code)))
 	}
 	if pid == 0 {
 		e.serve()

@@ -47,7 +47,8 @@ func (a *app) build(ctx context.Context, o *buildOptions, output string) error {
 	}
 	switch {
 	case p.Name != "main":
-		return fmt.Errorf("%s is not a program; name a package main, or explore the handlers in a package's tests with `bloodhound live test`", p.ImportPath)
+		return fmt.Errorf("%s is not a program; give a package main, or explore the handlers in a package's "+
+			"tests with `bloodhound live test`", p.ImportPath)
 	case !p.explores():
 		return fmt.Errorf("%s does not use %s; call live.Serve in it", p.ImportPath, livePackage)
 	}

@@ -77,8 +77,8 @@ func (o *buildOptions) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&o.add, "add", nil,
 		"build a file into a package of another module, as `PACKAGE=FILE.go`, for a handler that the package does not export")
 	c.Flags().StringVar(&o.leave, "leave", "",
-		"do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute "+
-			"counts as not depending on inputs")
+		"do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': "+
+			"their results count as not depending on inputs")
 	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, and why")
 }
 
@@ -227,7 +227,8 @@ func target(ctx context.Context, name string) (*goPackage, error) {
 		return nil, fmt.Errorf("%s names no package", name)
 	}
 	if d.Decode(&second) != io.EOF {
-		return nil, fmt.Errorf("%s names several packages, such as %s and %s; name one", name, p.ImportPath, second.ImportPath)
+		return nil, fmt.Errorf("%s matches several packages, such as %s and %s; give "+
+			"one", name, p.ImportPath, second.ImportPath)
 	}
 	return &p, nil
 }
@@ -284,7 +285,8 @@ func (a *app) summary(r *rewrite.Result, left bool) error {
 		}
 	}
 	if packages == 0 {
-		return errors.New("no package is instrumented, so no condition would be seen; name packages with --instrument")
+		return errors.New("no package is instrumented, so no condition would be seen; choose packages with " +
+			"--instrument")
 	}
 	a.note("instrumented: %d of %s in %s", second, plural.Count(functions, "function"), plural.Count(packages, "package"))
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {

@@ -191,7 +191,7 @@ func TestLiveRefuses(t *testing.T) {
 		{"no handler", []string{"m.go", "package m\n", "m_test.go", "package m\n"}, nil, "no test of m explores a handler; call live.Explore"},
 		{"an error of the compiler", []string{"m.go", "package m\n\nfunc F(x int) bool { return y }\n", "m_test.go", explores}, nil, "undefined: y"},
 		{"several packages", []string{"m.go", "package m\n", "n/n.go", "package n\n"}, []string{"./..."},
-			"names several packages, such as m and m/n; name one"},
+			"matches several packages, such as m and m/n; give one"},
 		{"no package", []string{"m.go", "package m\n"}, []string{"./nowhere"}, "nowhere is not a Go package"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -254,14 +254,14 @@ func TestLiveBuildAndWatchRefuse(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"build", filepath.Join(root, "live")}, "is not a program; name a package main"},
+		{[]string{"build", filepath.Join(root, "live")}, "is not a program; give a package main"},
 		{[]string{"build", filepath.Join(root, "cmd", "bloodhound-driver")}, "call live.Serve in it"},
 		{[]string{"build", filepath.Join(root, "no-such")}, "is not a Go package"},
 		{[]string{"--config", filepath.Join(root, "no-such.yaml")}, "give the path of an existing file"},
 		{[]string{"--once", "--config", lonely}, "start it with BLOODHOUND_LIVE_SOCKET="},
 		{[]string{"try", "--config", lonely}, `required flag(s) "change" not set`},
 		{[]string{"try", "--config", lonely, "--change", "/no-such"}, "--change: "},
-		{[]string{"try", "--config", two, "--change", two}, "name one of a, b"},
+		{[]string{"try", "--config", two, "--change", two}, "give one of a, b"},
 		{[]string{"try", "--config", two, "--change", two, "c"}, "has no node c"},
 	} {
 		var o, e strings.Builder

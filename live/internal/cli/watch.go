@@ -45,7 +45,7 @@ func (a *app) watchVerb() *cobra.Command {
 	}
 	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that names the processes to explore")
 	c.Flags().StringVar(&o.store, "store", "", "keep findings in the store of this `URL` (default: the store of the file)")
-	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler, and end")
+	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler, and exit")
 	c.Flags().Var(program.Time(&o.period), "for", "end after this `time`, such as 1h")
 	return c
 }
@@ -266,9 +266,9 @@ func nodeOf(l *config.Live, name string) (*config.Node, error) {
 		names = append(names, l.Nodes[i].Name)
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%s has several nodes; name one of %s", l.File, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s has several nodes; give one of %s", l.File, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("%s has no node %s; name one of %s", l.File, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s has no node %s; give one of %s", l.File, name, strings.Join(names, ", "))
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(max(n, 0))/1e6) }

@@ -104,7 +104,7 @@ func (r *Federation) read(l *source.Reader, n *source.Node) {
 			p.Key = b
 		} else if key != "" {
 			l.Fail(e.Value.Get("key").Position, "copy what `bloodhound live federate key` prints on the peer's side",
-				"%q is no public key: 32 bytes in base64", key)
+				"%q is not a public key: give 32 bytes in base64", key)
 		}
 		p.Address = text(e.Value, "address", "add `address: HOST:PORT`")
 		checkHost(l, e.Value.Get("address"))

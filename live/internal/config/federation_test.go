@@ -51,7 +51,7 @@ func TestFederation(t *testing.T) {
 		strings.Replace(peer(good), "pid_file: pid, ", "", 1):                                              "there is no pid_file",
 		strings.Replace(peer(good), "router: {bird: {pid_file: pid, control: /run/ctl}}", "router: {}", 1): "kind",
 		peer("address: 'a:1'"):                           "there is no key",
-		peer("key: x, address: 'a:1'"):                   "no public key",
+		peer("key: x, address: 'a:1'"):                   "not a public key",
 		peer("key: " + key):                              "there is no address",
 		peer(good + ", session: x"):                      "unable to parse IP",
 		peer(good + ", prefixes: [10.0.0.1/8]"):          "bits beyond its length",

@@ -133,7 +133,8 @@ func readRanges(l *source.Reader, n *source.Node) (list []prefixset.Range) {
 	for _, x := range n.Scalars() {
 		prefixes, err := prefixset.ParseRange(x.Text)
 		if err != nil {
-			l.Fail(x.Position, "write a prefix of IPv4, and after it `ge LENGTH` or `le LENGTH` if longer ones are meant, too", "%v", err)
+			l.Fail(x.Position, "write an IPv4 prefix, followed by `ge LENGTH` or `le LENGTH` to include longer "+
+				"ones", "%v", err)
 		}
 		list = append(list, prefixes)
 	}

@@ -51,7 +51,7 @@ func TestLive(t *testing.T) {
 		"nodes: {a: {bird: {}}}\n":   "there is no control",
 		"nodes: {a: {bird: {control: c, pid: 1, pid_file: f}}}\n":     "there are pid and pid_file",
 		"nodes: {a: {bird: {control: c}, socket: s}}\n":               "node a is a BIRD, which has no socket",
-		"nodes: {a: {bird: {control: c, anycast: [192.0.2.1/24]}}}\n": "is no prefix of IPv4",
+		"nodes: {a: {bird: {control: c, anycast: [192.0.2.1/24]}}}\n": "is not an IPv4 prefix",
 	} {
 		if l, err := load(text); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q gives %+v, %v instead of %q", text, l, err, problem)

@@ -43,7 +43,7 @@ func Attach(pid int) (*Daemon, error) {
 // check refuses processes of which a fork would not be a true copy, or which this one may not trace.
 func check(pid int) error {
 	if pid == os.Getpid() {
-		return fmt.Errorf("process %d is this one: start bloodhound as another process than the daemon", pid)
+		return fmt.Errorf("process %d is this process: start bloodhound in a process other than the daemon", pid)
 	}
 	status, err := status(pid)
 	if err != nil {
@@ -51,7 +51,8 @@ func check(pid int) error {
 	}
 	if uid, own := strings.Fields(status["Uid"]),
 		os.Geteuid(); own != 0 && (len(uid) < 4 || uid[0] != strconv.Itoa(own) || uid[1] != uid[0] || uid[2] != uid[0]) {
-		return fmt.Errorf("process %d runs as user %s, and this one as user %d: run bloodhound as that user, or as root", pid, status["Uid"], own)
+		return fmt.Errorf("process %d runs as user %s, but bloodhound runs as user %d: run bloodhound as that "+
+			"user, or as root", pid, status["Uid"], own)
 	}
 	if err := hasOneThread(pid); err != nil {
 		return err
@@ -63,23 +64,24 @@ func check(pid int) error {
 	case "Z", "X":
 		return fmt.Errorf("process %d has ended: give the process id of a running daemon", pid)
 	case "T", "t":
-		return fmt.Errorf("process %d is stopped: let it go on first (kill -CONT %d)", pid, pid)
+		return fmt.Errorf("process %d is stopped: continue it first (kill -CONT %d)", pid, pid)
 	}
 	if inNamespace(status) == 1 {
-		return fmt.Errorf("process %d is the first of its container, which adopts the copies and would have to reap them: start "+
-			"the container with an init (docker run --init)", pid)
+		return fmt.Errorf("process %d is the first process of its container, so it adopts the copies and would "+
+			"have to reap them: start the container with an init (docker run --init)", pid)
 	}
 	if strings.Contains(status["x86_Thread_features"], "shstk") {
-		return fmt.Errorf("process %d has a shadow stack, which keeps it from making calls for others: start it without "+
-			"(GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)", pid)
+		return fmt.Errorf("process %d has a shadow stack, so bloodhound cannot make it execute calls: start it "+
+			"without one (GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)", pid)
 	}
 	if status["Seccomp"] != "0" {
-		return fmt.Errorf("process %d has a filter of system calls, which may end it when it forks: start the daemon without "+
-			"(SystemCallFilter of systemd, docker run --security-opt seccomp=unconfined)", pid)
+		return fmt.Errorf("process %d has a system call filter, which may end it when it forks: start the daemon "+
+			"without one (SystemCallFilter of systemd, docker run --security-opt seccomp=unconfined)", pid)
 	}
 	f, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
-		return fmt.Errorf("the program of process %d cannot be read: run bloodhound as its user, or as root: %w", pid, err)
+		return fmt.Errorf("cannot read the program of process %d: run bloodhound as its user, or as root: "+
+			"%w", pid, err)
 	}
 	defer f.Close()
 	if f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 {
@@ -101,18 +103,20 @@ func inNamespace(status map[string]string) int {
 // mayNotTrace is the error of a process that this one may not trace.
 func mayNotTrace(pid int, err error) error {
 	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); len(scope) > 0 && scope[0] != '0' {
-		return fmt.Errorf("process %d cannot be traced, because /proc/sys/kernel/yama/ptrace_scope is %s: run bloodhound as root, "+
-			"or set it to 0 (sysctl kernel.yama.ptrace_scope=0): %w", pid, bytes.TrimSpace(scope), err)
+		return fmt.Errorf("cannot trace process %d, because /proc/sys/kernel/yama/ptrace_scope is %s: run "+
+			"bloodhound as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0): "+
+			"%w", pid, bytes.TrimSpace(scope), err)
 	}
-	return fmt.Errorf("process %d cannot be traced: run bloodhound as root, or as its user if it has not changed users or raised "+
-		"its rights since it started: %w", pid, err)
+	return fmt.Errorf("cannot trace process %d: run bloodhound as root, or as its user if it has not changed "+
+		"users or raised its rights since it started: %w", pid, err)
 }
 
 // hasOneThread checks that a process has one thread.
 func hasOneThread(pid int) error {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err == nil && len(threads) != 1 {
-		err = fmt.Errorf("process %d has %d threads, and a fork copies only one: start the daemon with one thread", pid, len(threads))
+		err = fmt.Errorf("process %d has %d threads, but a fork copies only one: start the daemon with one "+
+			"thread", pid, len(threads))
 	}
 	return err
 }
@@ -199,5 +203,6 @@ func readVDSO(pid int, maps []mapping) (v vdso, err error) {
 		}
 		return v, nil
 	}
-	return v, fmt.Errorf("process %d has no vDSO, by which clocks of copies are set: start the machine without vdso=0", pid)
+	return v, fmt.Errorf("process %d has no vDSO, which bloodhound needs to set the clocks of copies: start the "+
+		"machine without vdso=0", pid)
 }

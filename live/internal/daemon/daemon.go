@@ -79,5 +79,5 @@ func FD(files []File, peer string) (int, error) {
 			peers = append(peers, f.Peer)
 		}
 	}
-	return 0, fmt.Errorf("there is no connection with %s, but some with %q", peer, peers)
+	return 0, fmt.Errorf("there is no connection with %s, only with %q", peer, peers)
 }

@@ -584,13 +584,13 @@ func TestAttachRefuses(t *testing.T) {
 		}
 	}
 	refused(1<<30, "there is no process")
-	refused(os.Getpid(), "is this one")
+	refused(os.Getpid(), "is this process")
 	if os.Geteuid() != 0 {
 		refused(1, "run bloodhound as that user, or as root")
 	}
 	l := start(t, "poll", -1, 0)
 	l.ask("thread")
-	refused(l.cmd.Process.Pid, "has 2 threads, and a fork copies only one")
+	refused(l.cmd.Process.Pid, "has 2 threads, but a fork copies only one")
 	if _, err := l.daemon.TakeCheckpoint(); err == nil || !strings.Contains(err.Error(), "has 2 threads") {
 		t.Error(err)
 	}

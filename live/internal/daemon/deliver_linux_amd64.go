@@ -56,7 +56,7 @@ func (c *Checkpoint) Copy() (y *Copy, err error) {
 		}
 		number, err := c.gate.call(unix.SYS_CLONE, uint64(unix.SIGCHLD), 0)
 		if err != nil {
-			return fmt.Errorf("the checkpoint cannot make an explorer: %w", err)
+			return fmt.Errorf("the checkpoint cannot create an explorer: %w", err)
 		}
 		handle, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
@@ -92,7 +92,7 @@ func (y *Copy) Deliver(inputs []Input, budget Budget) (o *Outcome, err error) {
 			f := e.files[in.FD]
 			if in.Advance != 0 {
 				if in.Advance < 0 {
-					return fmt.Errorf("an input advances the clock by %v: clocks do not go back", in.Advance)
+					return fmt.Errorf("an input advances the clock by %v: clocks cannot go back", in.Advance)
 				}
 				continue
 			}
@@ -284,7 +284,7 @@ func (e *explorer) run(budget Budget) error {
 			}
 			return nil
 		case !s.Stopped():
-			return fmt.Errorf("an explorer has made an end of its own (status %#x)", uint32(s))
+			return fmt.Errorf("an explorer ended by itself (status %#x)", uint32(s))
 		case event(s) == eventSeccomp:
 			if e.outcome.Calls++; e.outcome.Calls > budget.Calls {
 				return nil
@@ -295,7 +295,7 @@ func (e *explorer) run(budget Budget) error {
 			}
 		case event(s) == eventStop:
 		case event(s) != 0:
-			return fmt.Errorf("an explorer has made a call that it may not make (event %d)", event(s))
+			return fmt.Errorf("an explorer made a call that is not allowed (event %d)", event(s))
 		default:
 			if !e.catches(s.StopSignal()) {
 				e.outcome.Status, e.outcome.Signal = Crashed, int(s.StopSignal())

@@ -41,8 +41,8 @@ func findCode(pid int, maps []mapping) (c code, err error) {
 			return c, nil
 		}
 	}
-	return c, fmt.Errorf("process %d has no code of a C library that makes system calls and returns from signal handlers: a "+
-		"daemon with glibc or musl is needed", pid)
+	return c, fmt.Errorf("process %d has no C library code that makes system calls and returns from signal "+
+		"handlers: the daemon must use glibc or musl", pid)
 }
 
 // check reports whether the code is still where it was found.
@@ -51,7 +51,8 @@ func (c *code) check(pid int) error {
 	var restore [9]byte
 	if readMemory(pid, c.gate, gate[:]) != nil || readMemory(pid, c.restore, restore[:]) != nil ||
 		!bytes.Equal(gate[:], gateCode) || !bytes.Equal(restore[:], restoreCode) {
-		return fmt.Errorf("process %d has another program or other libraries than before: attach to the daemon again", pid)
+		return fmt.Errorf("process %d now has a different program or different libraries: attach to the daemon "+
+			"again", pid)
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func vectorState(pid int) ([]byte, error) {
 	v := unix.Iovec{Base: &b[0]}
 	v.SetLen(len(b))
 	if err := ptrace(unix.PTRACE_GETREGSET, pid, xstate, uintptr(unsafe.Pointer(&v))); err != nil {
-		return nil, fmt.Errorf("the vector registers of process %d cannot be read (XSAVE): %w", pid, err)
+		return nil, fmt.Errorf("cannot read the vector registers of process %d (XSAVE): %w", pid, err)
 	}
 	b = b[:v.Len]
 	features := le.Uint64(b[softwareBytes:])
@@ -166,8 +167,8 @@ func onMainStack(pid int, maps []mapping, from, to uint64) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("process %d does not run on its main stack now, or there is no room on it: try again; a program that has "+
-		"stacks of its own (coroutines) cannot be copied", pid)
+	return fmt.Errorf("process %d does not run on its main stack now, or there is no room on it: try again; a "+
+		"program that switches stacks (coroutines) cannot be copied", pid)
 }
 
 // leave puts the frames in place, and has the daemon execute calls from now on.

@@ -24,7 +24,8 @@ func readShared(pid int, maps []mapping) (list []sharedMemory, err error) {
 			continue
 		}
 		if sum += m.to - m.from; sum > maxSharedBytes {
-			return nil, fmt.Errorf("process %d shares more than %d MiB of memory with others, which would be copied while it stands still: start it with less",
+			return nil, fmt.Errorf("process %d shares more than %d MiB of memory with others, which would be "+
+				"copied while it is paused: start it with less",
 				pid, maxSharedBytes>>20)
 		}
 		s := sharedMemory{mapping: m, pages: map[uint64][]byte{}}
@@ -120,7 +121,7 @@ func patch(pid int, v *vdso) error {
 		}
 		code[1], code[2], code[3], code[4] = byte(number), byte(number>>8), byte(number>>16), byte(number>>24)
 		if _, err := unix.PtracePokeText(pid, uintptr(at), code); err != nil {
-			return fmt.Errorf("the vDSO's %s cannot be replaced: %w", name, err)
+			return fmt.Errorf("cannot replace the vDSO's %s: %w", name, err)
 		}
 	}
 	return nil

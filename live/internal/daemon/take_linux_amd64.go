@@ -40,7 +40,7 @@ func (d *Daemon) TakeCheckpoint() (*Checkpoint, error) {
 		return nil, err
 	}
 	if b, err := born(d.PID); err != nil || b != d.born {
-		return nil, fmt.Errorf("process %d is another one than before: attach to the daemon again", d.PID)
+		return nil, fmt.Errorf("process %d is no longer the same process: attach to the daemon again", d.PID)
 	}
 	c := &Checkpoint{daemon: inNamespace(known), work: make(chan func())}
 	taken := make(chan error)
@@ -132,7 +132,7 @@ func (c *Checkpoint) captureDaemon(d *Daemon) error {
 		err = resolve(d.PID, c.files)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("the copy of process %d cannot be shut in: %w", d.PID, err), c.kill())
+		return errors.Join(fmt.Errorf("cannot isolate the copy of process %d: %w", d.PID, err), c.kill())
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (c *Checkpoint) help(pid int, g *gate, way *wayHome) error {
 	h.regs.Rsp = way.exit
 	_, err := h.call(unix.SYS_CLONE, uint64(unix.SIGCHLD), way.exit)
 	if _, gone := h.call(unix.SYS_EXIT, 0); !errors.Is(gone, ErrEnded) {
-		err = errors.Join(err, fmt.Errorf("the process between daemon and copy does not end: %w", gone))
+		err = errors.Join(err, fmt.Errorf("the process between daemon and copy did not end: %w", gone))
 	}
 	return err
 }

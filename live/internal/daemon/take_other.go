@@ -14,4 +14,4 @@ type Checkpoint struct{ PID int }
 func Attach(int) (*Daemon, error) { return nil, ErrSystem }
 
 // ErrSystem is the error of Attach on another system than linux/amd64.
-var ErrSystem = errors.New("checkpoints of daemons are made on linux/amd64 only: run bloodhound there")
+var ErrSystem = errors.New("bloodhound takes checkpoints of daemons only on linux/amd64: run it there")

@@ -169,7 +169,7 @@ func (d *Daemon) stop(regs *unix.PtraceRegs) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d reads the clock all the time: try again", d.PID)
+			return fmt.Errorf("process %d is always reading the clock: try again", d.PID)
 		}
 	}
 }
@@ -185,7 +185,8 @@ func (d *Daemon) interrupted(deadline time.Time) error {
 			return err
 		case pid == 0:
 			if time.Now().After(deadline) {
-				return fmt.Errorf("process %d does not stop within %v: it is in a call that cannot be interrupted, try again later", d.PID, patience)
+				return fmt.Errorf("process %d did not stop within %v, because it is in a call that cannot be "+
+					"interrupted: try again later", d.PID, patience)
 			}
 			time.Sleep(20 * time.Microsecond)
 		case !s.Stopped():

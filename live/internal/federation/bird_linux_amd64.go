@@ -63,7 +63,8 @@ func (c *birdCopy) start(b *BIRD) error {
 			return errors.Join(err, fork.Close())
 		}
 		if pending := (*r).Pending; pending.Status != daemon.Done {
-			return fmt.Errorf("the copy of BIRD ends before it has got a message: status %d, signal %d", pending.Status, pending.Signal)
+			return fmt.Errorf("the copy of BIRD ended before it received a message: status %d, signal "+
+				"%d", pending.Status, pending.Signal)
 		}
 	}
 	for name, address := range b.Neighbours {

@@ -49,7 +49,7 @@ func KeyText(key ed25519.PublicKey) string { return base64.StdEncoding.EncodeToS
 func ParseKeyText(text string) (ed25519.PublicKey, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(b) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("%q is no key of ed25519: 32 bytes in base64", text)
+		return nil, fmt.Errorf("%q is not an ed25519 key: give 32 bytes in base64", text)
 	}
 	return b, nil
 }

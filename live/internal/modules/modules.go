@@ -78,7 +78,8 @@ func Copy(ctx context.Context, o Options) (flags []string, err error) {
 			continue
 		}
 		if gowork != "" && gowork != "off" {
-			return nil, fmt.Errorf("%s lies in the module cache, where no file can be replaced, and in the workspace of %s it cannot be copied: set GOWORK=off",
+			return nil, fmt.Errorf("%s is in the module cache, where files cannot be replaced, and the workspace "+
+				"%s prevents a copy: set GOWORK=off",
 				m.Path, gowork)
 		}
 		added, err := addedTo(m.Dir, packages, o.Added)
@@ -152,7 +153,8 @@ func addedTo(dir string, packages []listed, files []Added) (map[string][]byte, e
 			}
 			name := filepath.Join(below, filepath.Base(a.File))
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil || texts[name] != nil {
-				return nil, fmt.Errorf("package %s has a file %s: give the added one another name", a.Package, filepath.Base(a.File))
+				return nil, fmt.Errorf("package %s already has a file %s: give the added one another "+
+					"name", a.Package, filepath.Base(a.File))
 			}
 			if texts[name], err = os.ReadFile(a.File); err != nil {
 				return nil, err

@@ -88,7 +88,7 @@ var include = regexp.MustCompile(`(?m)^([^#\n]*?)\binclude\s+"([^"\n]+)"\s*;`)
 func expand(name string, text []byte, depth int) (string, error) {
 	const deepest = 8 // as in BIRD
 	if depth > deepest {
-		return "", fmt.Errorf("%s: files are included deeper than BIRD does", name)
+		return "", fmt.Errorf("%s: files are included at a deeper level than BIRD allows", name)
 	}
 	var failed error
 	out := include.ReplaceAllStringFunc(string(text), func(all string) string {
@@ -102,7 +102,7 @@ func expand(name string, text []byte, depth int) (string, error) {
 		}
 		files, err := filepath.Glob(file)
 		if err == nil && len(files) == 0 && !strings.ContainsAny(file, "*?[") {
-			err = fmt.Errorf("%s includes %s, which is not there", name, file)
+			err = fmt.Errorf("%s includes %s, which does not exist", name, file)
 		}
 		parts := []string{m[1]}
 		for _, f := range files {

@@ -49,7 +49,8 @@ func takeBIRD(n *config.Node) (*birdCheckpoint, error) {
 	c := &birdCheckpoint{daemon: pid, program: program(pid)}
 	var ok bool
 	if c.control, ok = bound(pid, n.BIRD.Control); !ok {
-		return nil, fmt.Errorf("process %d (%s) does not listen at %s: it is no BIRD, or one with another control socket", pid, c.program, n.BIRD.Control)
+		return nil, fmt.Errorf("process %d (%s) does not listen at %s: it is not BIRD, or uses another control "+
+			"socket", pid, c.program, n.BIRD.Control)
 	}
 	if c.Checkpoint, err = d.TakeCheckpoint(); err != nil {
 		return nil, err
@@ -180,7 +181,8 @@ func (c *birdCheckpoint) fresh(change []byte) (*router.Router, error) {
 		return nil, errors.Join(err, y.Close())
 	}
 	if r.Pending.Status != daemon.Done {
-		err = fmt.Errorf("a copy of BIRD ends before it has got anything: status %d, signal %d", r.Pending.Status, r.Pending.Signal)
+		err = fmt.Errorf("a copy of BIRD ended before it received anything: status %d, signal "+
+			"%d", r.Pending.Status, r.Pending.Signal)
 	} else if change != nil {
 		var text string
 		if text, err = r.Ask(c.control, `configure "`+changeName+`"`); err == nil && !answered.MatchString(text) {
@@ -228,7 +230,7 @@ func exploreBIRD(ctx context.Context, t *Task, b *config.Budget, pace *Pace) (*E
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("BIRD's configuration: %w; name it by `config`", err)
+		return nil, fmt.Errorf("BIRD's configuration: %w; set `config` to its path", err)
 	}
 	configuration, err := birdConfig(file, text)
 	if err != nil {
@@ -335,7 +337,8 @@ func takeSession(n *config.Node, name string) (*birdCheckpoint, probe.Session, e
 			return nil, probe.Session{}, err
 		}
 	}
-	return nil, probe.Session{}, fmt.Errorf("at each of %s, a part of a message of %s had arrived", plural.Count(most, "checkpoint"), name)
+	return nil, probe.Session{}, fmt.Errorf("at each of %s, only part of a message of %s had "+
+		"arrived", plural.Count(most, "checkpoint"), name)
 }
 
 func (c *birdCheckpoint) session(name string) (probe.Session, error) {
@@ -371,11 +374,13 @@ func (c *birdCheckpoint) target(s probe.Session, change []byte) (probe.Target, e
 	defer r.Close()
 	from, err := r.Neighbour(s.Address)
 	if err != nil && change != nil {
-		err = fmt.Errorf("the change ends the session with %s, which nothing opens again in a copy: it cannot be tried (BIRD "+
-			"changes filters without that if the neighbour supports route refresh): %w", s.Name, err)
+		err = fmt.Errorf("the change ends the session with %s, and nothing can reopen it in a copy, so the "+
+			"change cannot be tried (BIRD keeps the session when filters change if the neighbour supports route "+
+			"refresh): %w", s.Name, err)
 	}
 	if err == nil && len(r.Neighbours()) < 2 {
-		err = fmt.Errorf("BIRD has no other neighbour than %s; its choices show only in announcements to others", s.Name)
+		err = fmt.Errorf("BIRD has no other neighbour than %s; its choices are visible only in announcements to "+
+			"others", s.Name)
 	}
 	return probe.Target{Copy: func() (*router.Router, error) { return c.fresh(change) }, Control: c.control, From: from}, err
 }

@@ -84,14 +84,14 @@ func TestBIRD(t *testing.T) {
 	fails(&config.BIRD{Control: none}, nil, "no process of this user listens at")
 	fails(&config.BIRD{Control: bird.Control, PIDFile: none}, nil, "start BIRD with `-P FILE`")
 	fails(&config.BIRD{Control: bird.Control, PID: 1 << 30}, nil, "there is no process")
-	fails(&config.BIRD{Control: bird.Control, PID: bird.PID, Config: none}, nil, "name it by `config`")
+	fails(&config.BIRD{Control: bird.Control, PID: bird.PID, Config: none}, nil, "set `config` to its path")
 	sleep := exec.Command("sleep", "1000")
 	if err := sleep.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer sleep.Wait()
 	defer sleep.Process.Kill()
-	fails(&config.BIRD{Control: bird.Control, PID: sleep.Process.Pid}, nil, "it is no BIRD, or one with another control socket")
+	fails(&config.BIRD{Control: bird.Control, PID: sleep.Process.Pid}, nil, "it is not BIRD, or uses another control socket")
 	if after := bird.Table(t); after != before {
 		t.Error("BIRD's table has changed")
 	}
@@ -116,7 +116,7 @@ func TestConfigurationsAreRead(t *testing.T) {
 		strings.Join(strings.Fields(got), " ") != `1 b e c 2 # include "none";` {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := read("include \"none\";"); err == nil || !strings.Contains(err.Error(), "which is not there") {
+	if _, err := read("include \"none\";"); err == nil || !strings.Contains(err.Error(), "which does not exist") {
 		t.Error(err)
 	}
 	if _, err := read("include \"loop\";"); err == nil || !strings.Contains(err.Error(), "deeper") {

@@ -107,8 +107,9 @@ func Explore(ctx context.Context, t *Task, b *config.Budget, pace *Pace) (*Explo
 		return nil, fmt.Errorf("%s: %w", t.Node.Name, x.err)
 	}
 	if x.Stuck > 0 && x.Stuck == x.Paths {
-		return nil, fmt.Errorf("%s: the handler %s does not return in a copy, where no other goroutine goes on: it waits for one, "+
-			"or for a lock that one held; give live.Service a Hold that takes the lock", t.Node.Name, t.Handler)
+		return nil, fmt.Errorf("%s: the handler %s does not return in a copy, where no other goroutine runs: it "+
+			"waits for one, or for a lock that one held; give live.Service a Hold that takes the "+
+			"lock", t.Node.Name, t.Handler)
 	}
 	if n := x.Paths + len(t.Known); n > 0 {
 		x.Pages /= n

@@ -117,8 +117,8 @@ func TestHandlersThatMisbehave(t *testing.T) {
 	}{
 		{[]string{"/no-such-program"}, "restore: "},
 		{[]string{"sh", "-c", "echo no state for me; exit 3"}, "has ended (exit status 3): no state for me"},
-		{[]string{filepath.Join(dir, "plain")}, "was not built by `bloodhound live build`"},
-		{nil, "give the node `restore`"},
+		{[]string{filepath.Join(dir, "plain")}, "was not built with `bloodhound live build`"},
+		{nil, "set `restore` for the node"},
 	} {
 		from.Restore = c.restore
 		if _, err := Explore(context.Background(), &Task{Node: from, Handler: "state"}, &budget, pace); err == nil ||

@@ -15,7 +15,7 @@ type Pace struct{}
 
 // Lower is an error here.
 func Lower(*config.Budget) (*Pace, error) {
-	return nil, errors.New("live processes can be explored on Linux alone")
+	return nil, errors.New("live processes can be explored only on Linux")
 }
 
 func (*Pace) join(int) error               { return nil }

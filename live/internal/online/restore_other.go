@@ -16,5 +16,5 @@ type restored struct{ *attach.Attached }
 func (*restored) Close() error { return nil }
 
 func restore(context.Context, *config.Node, attach.Request) (*restored, error) {
-	return nil, errors.New("live processes can be explored on Linux alone")
+	return nil, errors.New("live processes can be explored only on Linux")
 }

@@ -125,7 +125,7 @@ func (w *Watch) explore(ctx context.Context, t *watched) (found bool, err error)
 	w.Report(x, list)
 	if w.Recorder != nil {
 		if err := w.Recorder.record(ctx, &t.Task, x, list); err != nil {
-			w.Note(fmt.Sprintf("what exploring %s has found could not be stored: %v", t.Node.Name, err))
+			w.Note(fmt.Sprintf("could not store the findings for %s: %v", t.Node.Name, err))
 		}
 	}
 	return found, nil

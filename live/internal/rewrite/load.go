@@ -86,7 +86,7 @@ func Rewrite(o Options) (*Result, error) {
 	}
 	named := func(p Package) bool { return p.Reasons[namedByLeave] > 0 }
 	if o.Leave != nil && !slices.ContainsFunc(r.Packages, named) {
-		return nil, fmt.Errorf("--leave: no function of the instrumented packages matches %s: names are such as "+
+		return nil, fmt.Errorf("--leave: no function of the instrumented packages matches %s: write names like "+
 			"net/netip.ParseAddr and (*example.com/kv.server).set", o.Leave)
 	}
 	for name, v := range map[string]any{r.Overlay: map[string]any{"Replace": overlay}, r.Sites: sites} {

@@ -116,7 +116,7 @@ func (s *searcher) left() string {
 	case len(r.Picked) > 0:
 		return "some indices or lengths have more values than were tried"
 	case len(r.Diverged) > 0:
-		return "some runs did not take the side that was solved for"
+		return "some runs did not take the branch that was solved for"
 	case len(r.Lost) > 0 || r.Stale > 0:
 		return "some values lost what they depend on"
 	}

@@ -99,7 +99,7 @@ func TestSearch(t *testing.T) {
 				}
 				return Run{Path: h.Path}
 			}
-		}(), 2, 0, "some runs did not take the side that was solved for"},
+		}(), 2, 0, "some runs did not take the branch that was solved for"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Search(Options{Paths: c.paths}, c.run)

@@ -208,7 +208,7 @@ func TestRefused(t *testing.T) {
 	for want, list := range map[string][]grpccount.Operation{
 		"has no name":         {{Method: "*"}},
 		"two operations are":  {{Name: "a", Method: "*"}, {Name: "a", Method: "/a/b"}},
-		"is no method":        {{Name: "a", Method: "Charge"}},
+		"is not a method":     {{Name: "a", Method: "Charge"}},
 		"is there twice":      {{Name: "a", Method: "*"}, {Name: "b", Method: "*"}},
 		"is not a gRPC error": {{Name: "a", Method: "*", Codes: []codes.Code{codes.OK}}},
 	} {

@@ -52,14 +52,14 @@ func (c *Counter) Add(name string, documented ...string) *Operation {
 	case name == "":
 		panic(c.By + ": an operation has no name; name each, as in the test that reads the counts")
 	case c.operations[name] != nil:
-		panic(fmt.Sprintf("%s: two operations are named %s; each needs a name of its own", c.By, name))
+		panic(fmt.Sprintf("%s: two operations are named %s; each needs its own name", c.By, name))
 	case c.operations == nil:
 		c.operations = map[string]*Operation{}
 	}
 	o := &Operation{documented: map[string]bool{}, answers: map[string]uint64{}, unparsable: map[string]uint64{}}
 	for _, code := range documented {
 		if !word(code) {
-			panic(fmt.Sprintf("%s: %q of %s is no code: write at most %d letters, digits, _, - and dots", c.By, code, name, maxCodeBytes))
+			panic(fmt.Sprintf("%s: %q of %s is not a code: write at most %d letters, digits, _, - and dots", c.By, code, name, maxCodeBytes))
 		}
 		o.documented[code] = true
 	}
@@ -166,8 +166,8 @@ func Read(r io.Reader) (Counts, error) {
 		return c, fmt.Errorf("the counts cannot be read: %w", err)
 	}
 	if version := strictjson.Version(text, "counts_version"); version > 1 {
-		return c, fmt.Errorf("the counts are of version %d, and these tests know those without a version; a later version of the "+
-			"module wrote them: update it here, too", version)
+		return c, fmt.Errorf("the counts have version %d, and these tests only read counts without a version. A "+
+			"later version of the module wrote them: also update it here", version)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -175,7 +175,7 @@ func Read(r io.Reader) (Counts, error) {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		err = fmt.Errorf("at byte %d: %w", e.Offset, err)
 	} else if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("they end at byte %d, in their middle", len(text))
+		err = fmt.Errorf("they are cut off at byte %d", len(text))
 	} else {
 		err = strictjson.Plain(err)
 	}
@@ -198,7 +198,8 @@ func Read(r io.Reader) (Counts, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Operations)) {
 		if err := c.Operations[name].check(); err != nil {
-			return Counts{}, fmt.Errorf("the counts of %s cannot be: %w; store the counts of one Counter, unchanged", name, err)
+			return Counts{}, fmt.Errorf("the counts of %s are impossible: %w; store the counts of one Counter, "+
+				"unchanged", name, err)
 		}
 	}
 	return c, nil
@@ -218,7 +219,7 @@ func (n Count) check() error {
 		for _, code := range slices.Sorted(maps.Keys(class)) {
 			switch {
 			case !word(code):
-				return fmt.Errorf("%q is no code", code)
+				return fmt.Errorf("%q is not a code", code)
 			case seen[code]:
 				return fmt.Errorf("the code %s is in two classes", code)
 			}

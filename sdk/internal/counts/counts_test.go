@@ -44,8 +44,8 @@ func TestWrittenAndRead(t *testing.T) {
 // Counts that no Counter wrote are errors with a remedy.
 func TestBadCounts(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                     "end at byte 0",
-		`{"operations": {"a": `:                "end at byte 21, in their middle",
+		``:                                     "cut off at byte 0",
+		`{"operations": {"a": `:                "cut off at byte 21",
 		`{"operations" {}}`:                    "at byte 15: invalid character",
 		`{}`:                                   "no operation",
 		`{"operations": {}} {}`:                "something follows",
@@ -53,10 +53,10 @@ func TestBadCounts(t *testing.T) {
 		`{"operations": {"a": {"calls": -1}}}`: `calls" is -1, and must be a whole number from 0 on`,
 		`{"operations": {"a": {"calls": 1, "calls": 40}}}`: `the key "calls" stands twice`,
 		`{"operations": {"a": {"Calls": 40}}}`:             `the key "Calls" is written "calls"`,
-		`{"operations": {"a": {"calls": 1, "lost": 2}}}`: "the counts of a cannot " +
-			"be: more went wrong than 1 call",
+		`{"operations": {"a": {"calls": 1, "lost": 2}}}`: "the counts of a " +
+			"are impossible: more went wrong than 1 call",
 		`{"operations": {"a": {"calls": 9, "lost": 5, "breaches": {"cut": 18446744073709551615}}}}`:      "more went wrong than 9 calls",
-		`{"operations": {"a": {"calls": 9, "failures": {"two words": 1}}}}`:                              `"two words" is no code`,
+		`{"operations": {"a": {"calls": 9, "failures": {"two words": 1}}}}`:                              `"two words" is not a code`,
 		`{"operations": {"a": {"calls": 9, "failures": {"503": 1}, "breaches": {"codes": {"503": 1}}}}}`: "the code 503 is in two classes",
 	} {
 		if _, err := counts.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "unchanged") {
@@ -127,7 +127,7 @@ func TestNoTestingInProduction(t *testing.T) {
 // Counts of a later version of the module are told from those that somebody has changed.
 func TestLaterCounts(t *testing.T) {
 	const text = `{"counts_version": 2, "operations": [{"name": "get", "calls": 3}]}`
-	if _, err := counts.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "a later version of the module wrote them") {
+	if _, err := counts.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "A later version of the module wrote them") {
 		t.Error(err)
 	}
 }

@@ -22,7 +22,8 @@ func (c Counts) CountOf(operation string) (Count, error) {
 	n, ok := c.Operations[operation]
 	switch {
 	case !ok:
-		return n, fmt.Errorf("production did not count the operation %q, but %s: correct the name in the test, or add the operation to the Counter",
+		return n, fmt.Errorf("production counted no operation %q, only %s: correct the name in the test, or add "+
+			"the operation to the Counter",
 			operation, strings.Join(slices.Sorted(maps.Keys(c.Operations)), ", "))
 	case n.Calls == 0:
 		return n, fmt.Errorf("production made no call of %s, so there are no rates: count for longer, or leave the operation out", operation)
@@ -32,8 +33,8 @@ func (c Counts) CountOf(operation string) (Count, error) {
 
 // Nothing is the error where nothing went wrong in production with operations, and the test has no rates of its own.
 func Nothing(operations []string) error {
-	return fmt.Errorf("production saw nothing go wrong with %s, so there is nothing to play: count for longer, or choose rates in "+
-		"the test in place of Observed", strings.Join(operations, ", "))
+	return fmt.Errorf("production saw nothing go wrong with %s, so there is nothing to play: count for longer, "+
+		"or choose rates in the test instead of Observed", strings.Join(operations, ", "))
 }
 
 // Rates is where a fault of a test keeps what counts decide.
@@ -93,7 +94,8 @@ func Play[A any](n Count, lost Rates, cut *float64, listed []A, of func(*A) (str
 			}
 			if _, r := of(&listed[i]); *r.Breach != breach {
 				in := map[bool]string{false: "documented", true: "a breach"}
-				return nil, false, fmt.Errorf("the answer %s is %s in the test and %s in production: let both have the same contract",
+				return nil, false, fmt.Errorf("the answer %s is %s in the test and %s in production: give both "+
+					"the same contract",
 					code, in[*r.Breach], in[breach])
 			}
 			seen[i] = counts[code]
@@ -123,7 +125,8 @@ func unset(what string, r Rates) error {
 }
 
 func decided(what string, rate float64) error {
-	return fmt.Errorf("the test sets %s to %v, and the counts decide it: leave it 0, or change it in what Observed returns", what, rate)
+	return fmt.Errorf("the test sets %s to %v, but the counts decide it: leave it 0, or change it in the result "+
+		"of Observed", what, rate)
 }
 
 // kind is a kind of fault that has happened in production.

@@ -20,7 +20,7 @@ func (t *Table[T]) Add(pattern string, at *T) error {
 		t.mux, t.at = http.NewServeMux(), map[string]*T{}
 	}
 	if pattern == "" {
-		return fmt.Errorf(`the Pattern is missing: write one of http.ServeMux, such as "POST /charges/{order}"`)
+		return fmt.Errorf(`the Pattern is missing: write one as for http.ServeMux, such as "POST /charges/{order}"`)
 	}
 	if wrong := register(t.mux, pattern); wrong != nil {
 		for _, other := range slices.Sorted(maps.Keys(t.at)) {
@@ -30,12 +30,12 @@ func (t *Table[T]) Add(pattern string, at *T) error {
 				continue
 			}
 			if other == pattern {
-				return fmt.Errorf("the pattern %q is there twice: leave one", pattern)
+				return fmt.Errorf("the pattern %q is there twice: remove one", pattern)
 			}
 			return fmt.Errorf("the pattern %q and %q, which was there before, have requests in common, and neither is more specific: change one",
 				pattern, other)
 		}
-		return fmt.Errorf(`the pattern %q is none of http.ServeMux (%v): write one such as "POST /charges/{order}"`, pattern, wrong)
+		return fmt.Errorf(`the pattern %q is not valid for http.ServeMux (%v): write one such as "POST /charges/{order}"`, pattern, wrong)
 	}
 	t.at[pattern] = at
 	return nil

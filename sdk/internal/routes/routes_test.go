@@ -18,9 +18,9 @@ func TestAdd(t *testing.T) {
 	}{
 		{"/", "", &all},
 		{"GET /a/{x}", "", &one},
-		{"", `the Pattern is missing: write one of http.ServeMux, such as "POST /charges/{order}"`, &one},
-		{"nonsense", `the pattern "nonsense" is none of http.ServeMux (parsing "nonsense": at offset 0: host/path missing /): write one such as "POST /charges/{order}"`, &one},
-		{"GET /a/{x}", `the pattern "GET /a/{x}" is there twice: leave one`, &one},
+		{"", `the Pattern is missing: write one as for http.ServeMux, such as "POST /charges/{order}"`, &one},
+		{"nonsense", `the pattern "nonsense" is not valid for http.ServeMux (parsing "nonsense": at offset 0: host/path missing /): write one such as "POST /charges/{order}"`, &one},
+		{"GET /a/{x}", `the pattern "GET /a/{x}" is there twice: remove one`, &one},
 		{"GET /{y}/b", `the pattern "GET /{y}/b" and "GET /a/{x}", which was there before, have requests in common, and neither is more specific: change one`,
 			&one},
 	} {

@@ -47,12 +47,14 @@ func New(operations ...Operation) *Counter {
 		at := c.all.Add(o.Name, o.Codes...)
 		for _, n := range o.Commands {
 			if n != strings.ToLower(n) || c.commands[n] != nil {
-				panic(fmt.Sprintf("rediscount: %q of %s is no command in small letters, or it is there twice", n, o.Name))
+				panic(fmt.Sprintf("rediscount: %q of %s is not a command in lower case, or it is there "+
+					"twice", n, o.Name))
 			}
 			c.commands[n] = at
 		}
 		if len(o.Commands) == 0 && c.others != nil {
-			panic(fmt.Sprintf("rediscount: %s is the second operation that stands for all other commands; name the commands of one", o.Name))
+			panic(fmt.Sprintf("rediscount: %s is the second operation that stands for all other commands; list "+
+				"the commands of one", o.Name))
 		} else if len(o.Commands) == 0 {
 			c.others = at
 		}

@@ -46,8 +46,8 @@ func Missing(err error) bool {
 func Find(ctx context.Context) (*Client, error) {
 	for _, env := range []string{"DOCKER_HOST", "CONTAINER_HOST"} {
 		if u, err := url.Parse(os.Getenv(env)); err == nil && u.Scheme != "" && u.Scheme != "unix" {
-			return nil, fmt.Errorf("%s names %s, and the container engine needs a daemon of this machine: nodes have files of it; "+
-				"name a socket, as in %s=unix:///var/run/docker.sock", env, u, env)
+			return nil, fmt.Errorf("%s is %s, but the container engine needs a daemon on this machine, because "+
+				"nodes use files of this machine; set a socket, as in %s=unix:///var/run/docker.sock", env, u, env)
 		}
 	}
 	var denied, silent []string
@@ -69,8 +69,8 @@ func Find(ctx context.Context) (*Client, error) {
 		return nil, fmt.Errorf("this user may not use the socket %s of the container daemon; add the user to the group of that "+
 			"file (`sudo usermod -aG docker $USER`, then log in again), or run as root", denied[0])
 	}
-	return nil, fmt.Errorf("no Docker or Podman daemon answers at %s; start one (`systemctl start docker`, `systemctl --user "+
-		"start podman.socket`), name its socket by DOCKER_HOST=unix://..., or use --engine native",
+	return nil, fmt.Errorf("no Docker or Podman daemon answers at %s; start one (`systemctl start docker`, "+
+		"`systemctl --user start podman.socket`), set its socket with DOCKER_HOST=unix://..., or use --engine native",
 		strings.Join(silent, ", "))
 }
 
@@ -104,7 +104,7 @@ func (c *Client) Call(ctx context.Context, method, path string, query url.Values
 		return err
 	}
 	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
-		return fmt.Errorf("the daemon at %s answers %s %s with what is no JSON: %w", c.Socket, method, path, err)
+		return fmt.Errorf("the daemon at %s answered %s %s with invalid JSON: %w", c.Socket, method, path, err)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (s *Stream) Lines(line func(stream int, text []byte)) error {
 		}
 		stream := int(head[0])
 		if stream >= len(part) {
-			return fmt.Errorf("a frame of stream %d, which does not exist", stream)
+			return fmt.Errorf("a frame belongs to stream %d, which does not exist", stream)
 		}
 		p := make([]byte, binary.BigEndian.Uint32(head[4:]))
 		if _, err := io.ReadFull(s.reader, p); err != nil {

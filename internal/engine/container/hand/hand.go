@@ -129,7 +129,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	case len(args) > 1 && args[0] == Run:
 		err = run(args[1:], in, out)
 	default:
-		err = fmt.Errorf("it is started by the container engine, as %s, %s or %s PROGRAM", Keep, Hold, Run)
+		err = fmt.Errorf("only the container engine starts it, as %s, %s or %s PROGRAM", Keep, Hold, Run)
 	}
 	if err != nil {
 		fmt.Fprintf(errs, "bloodhound %s: %v\n", Verb, err)

@@ -69,7 +69,7 @@ func run(argv []string, in io.Reader, out io.Writer) error {
 	}
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok {
-		return errors.New("the end of a program has no status")
+		return errors.New("a program ended without a status")
 	}
 	return s.send(&Sign{Ended: true, Status: int(status)})
 }

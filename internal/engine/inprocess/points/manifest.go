@@ -72,7 +72,8 @@ func Check() (overlay string, err error) {
 		maps.Copy(names, now)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if m.Files[name] != now[name] {
-				return "", fmt.Errorf("%s has changed since this program was built of a copy of its package: run bloodhound test --actor-mode --switches again",
+				return "", fmt.Errorf("%s has changed since this program was built from a copy of its package: "+
+					"run bloodhound test --actor-mode --switches again",
 					name)
 			}
 		}

@@ -242,7 +242,8 @@ func (x *rewriting) start(s *ast.GoStmt) {
 	}
 	if len(call.Args) == 1 {
 		if t, ok := x.p.TypesInfo.TypeOf(call.Args[0]).(*types.Tuple); ok {
-			x.err = fmt.Errorf("%s: a go statement whose arguments are the %d results of one call cannot be switched: assign them to variables before",
+			x.err = fmt.Errorf("%s: a go statement whose arguments are the %d results of one call cannot be "+
+				"switched: assign them to variables first",
 				x.p.Fset.Position(s.Pos()), t.Len())
 			return
 		}

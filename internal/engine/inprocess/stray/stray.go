@@ -72,7 +72,7 @@ type Group struct {
 }
 
 // ErrBusy is the error of a Watch while another execution trace is recorded.
-var ErrBusy = errors.New("an execution trace is being recorded, and there can be one at a time")
+var ErrBusy = errors.New("another execution trace is already being recorded")
 
 // maxTraceBytes bounds the part of a trace that is looked at.
 const maxTraceBytes = 64 << 20

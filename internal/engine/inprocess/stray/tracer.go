@@ -68,7 +68,7 @@ var arguments = [...]int{
 
 const maxArguments = 5
 
-var errTrace = errors.New("the execution trace has a form that this version does not know")
+var errTrace = errors.New("this version cannot read the format of the execution trace")
 
 // part is a generation of a trace. Numbers of strings and stacks hold in one generation only.
 type part struct {

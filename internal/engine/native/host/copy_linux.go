@@ -103,11 +103,11 @@ func (p *copying) prepare() error {
 		p.from.withdraw(t)
 		switch {
 		case t.tid >= nowhere || t.queued != nil:
-			return noCopy("a process was ended by the machine")
+			return noCopy("the machine ended a process")
 		case t.at == atSignal:
 			return noCopy("a thread stands at a signal")
 		case t.foreign && t.at == atCall:
-			return noCopy("a thread stands at a call of another architecture")
+			return noCopy("a thread is at a system call of another architecture")
 		}
 		bySpace[t.space] = append(bySpace[t.space], t)
 	}
@@ -121,7 +121,7 @@ func (p *copying) prepare() error {
 		})
 		text := threads[0].realMaps()
 		if text == "" {
-			return noCopy("the maps of a process cannot be read")
+			return noCopy("cannot read the memory map of a process")
 		}
 		maps := memfdMaps(text)
 		p.spaces = append(p.spaces, addressSpace{threads, text, maps})
@@ -316,7 +316,7 @@ func (p *copying) remap(s *addressSpace, n *thread) error {
 		if m.Blob != 0 {
 			var ok bool
 			if fd, ok = p.new.Blobs.behind(fs.BlobID(m.Blob)); !ok {
-				return noCopy("a map of a file in memory that is not known")
+				return noCopy("a mapping of an unknown file in memory")
 			}
 		}
 		private, err := o.privatePages(m)

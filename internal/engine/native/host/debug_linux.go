@@ -182,7 +182,7 @@ func (m *Machine) arm(t *thread, list []machine.Watchpoint) error {
 		errno = poke(debugControl, control)
 	}
 	if errno != 0 {
-		return fmt.Errorf("the processor's debug registers cannot be set: %w", errno)
+		return fmt.Errorf("cannot set the processor's debug registers: %w", errno)
 	}
 	t.armed = wanted
 	return nil
@@ -384,7 +384,7 @@ func (m *Machine) SetCPU(id ThreadID, regs *machine.Regs, extended []byte) error
 	t := m.get(id)
 	m.withdraw(t)
 	if t.queued != nil || t.at != atStart || t.load().Orig_rax != ^uint64(0) || regs.Orig_rax != ^uint64(0) {
-		return errors.New("the thread does not stand in its own code")
+		return errors.New("the thread is not in its own code")
 	}
 	if extended != nil {
 		if err := t.setExtended(extended); err != nil {
@@ -392,7 +392,7 @@ func (m *Machine) SetCPU(id ThreadID, regs *machine.Regs, extended []byte) error
 		}
 	}
 	if e := ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(regs))); e != 0 {
-		return fmt.Errorf("the registers cannot be set: %w", e)
+		return fmt.Errorf("cannot set the registers: %w", e)
 	}
 	t.loaded, t.dirty = false, false
 	return nil
@@ -402,7 +402,7 @@ func (t *thread) setExtended(wanted []byte) error {
 	area := make([]byte, maxXStateBytes)
 	iov := unix.Iovec{Base: &area[0], Len: uint64(len(area))}
 	if e := ptrace(unix.PTRACE_GETREGSET, t.tid, ntX86Xstate, uintptr(unsafe.Pointer(&iov))); e != 0 || len(wanted) < xsaveEnd {
-		return errors.New("the registers of x87, SSE and AVX cannot be set on this machine")
+		return errors.New("cannot set the x87, SSE and AVX registers on this machine")
 	}
 	copy(area[:fxMagic], wanted)
 	used := binary.LittleEndian.Uint64(area[xsaveUsed:]) | legacy
@@ -414,7 +414,7 @@ func (t *thread) setExtended(wanted []byte) error {
 	}
 	binary.LittleEndian.PutUint64(area[xsaveUsed:], used)
 	if e := ptrace(unix.PTRACE_SETREGSET, t.tid, ntX86Xstate, uintptr(unsafe.Pointer(&iov))); e != 0 {
-		return fmt.Errorf("the registers of x87, SSE and AVX cannot be set: %w", e)
+		return fmt.Errorf("cannot set the x87, SSE and AVX registers: %w", e)
 	}
 	return nil
 }

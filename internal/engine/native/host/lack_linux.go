@@ -17,11 +17,13 @@ var remedies = []struct {
 	errno  syscall.Errno
 	remedy string
 }{
-	{unix.EMFILE, "raise the limit on open files, as with ulimit -n 4096: each file that a world writes takes one"},
-	{unix.ENFILE, "this machine has no more open files to give (/proc/sys/fs/file-max): end what has many of them open"},
+	{unix.EMFILE, "raise the limit on open files, as with ulimit -n 4096: each file that a world writes needs one"},
+	{unix.ENFILE, "this machine has reached its limit on open files (/proc/sys/fs/file-max): end programs that " +
+		"have many open"},
 	{unix.EAGAIN, "raise the limit on processes, for example with ulimit -u 4096, or the limit of the control group (pids.max)"},
-	{unix.ENOMEM, "this machine has no more memory to give: end what takes much of it, or run fewer workers"},
-	{unix.ENOSPC, "this machine has no more memory to give to files: end what takes much of it, or run fewer workers"},
+	{unix.ENOMEM, "this machine is out of memory: end programs that use much of it, or run fewer workers"},
+	{unix.ENOSPC, "this machine has no memory left for files: end programs that use much of it, or run fewer " +
+		"workers"},
 }
 
 // explained is an error with its remedy.

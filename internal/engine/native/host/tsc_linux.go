@@ -47,7 +47,7 @@ func giveUpTSC() error {
 	time.Now()
 	if atomic.LoadUint64(&trappedReads) != before {
 		takeTSC()
-		return fmt.Errorf("the vDSO of this kernel reads the TSC in any case")
+		return fmt.Errorf("the vDSO of this kernel always reads the TSC")
 	}
 	return nil
 }

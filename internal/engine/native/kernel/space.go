@@ -13,9 +13,9 @@ import (
 func (s *State) MadeUnsafe(t *Thread, name string, tooMuch bool) {
 	switch path := s.Proc(t).Path; {
 	case name != "":
-		s.Unrepeatable("%s has made code as it ran that may execute %s", path, name)
+		s.Unrepeatable("%s generated code at run time that may execute %s", path, name)
 	case tooMuch:
-		s.Unrepeatable("%s has made more code as it ran than can be looked through", path)
+		s.Unrepeatable("%s generated more code at run time than Bloodhound can search", path)
 	}
 }
 

@@ -86,9 +86,9 @@ func Growing(name string) bool { return slices.Contains(growing, name) }
 func Unwatched(name string) string {
 	switch name {
 	case "clock_gettime", "gettimeofday", "time", "getcpu":
-		return "programs do without the call: they read clocks and CPUs by the vDSO"
+		return "programs do not need the call: they read clocks and the CPU through the vDSO"
 	case "munmap", "madvise", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "arch_prctl":
-		return "worlds leave the call to the machine's kernel, and do not stop at it"
+		return "the machine's kernel executes the call, and worlds do not stop at it"
 	}
 	if _, ok := CallNumber(name); !ok && name != fault.CreateCall {
 		return "there is no such system call, or worlds do not have it"
@@ -102,7 +102,7 @@ func Unreturned(name string) string {
 	case "exit", "exit_group":
 		return "it does not return"
 	case "rt_sigaction", "brk", "mmap", "mprotect", "pkey_mprotect", "mremap":
-		return "the machine's kernel may execute it, and worlds do not see its end"
+		return "the machine's kernel may execute it, and worlds do not see it return"
 	}
 	return ""
 }

@@ -89,7 +89,7 @@ func (s *State) attach(n *node, c *NodeConfig) {
 	for _, a := range c.NICs {
 		at := slices.IndexFunc(s.Networks, func(o *network) bool { return o.Name == a.Network })
 		if at < 0 {
-			panic(fmt.Sprintf("net: node %s is on %q, which is no network", c.Name, a.Network))
+			panic(fmt.Sprintf("net: node %s is on %q, which is not a network", c.Name, a.Network))
 		}
 		on := s.Networks[at]
 		i := nic{Network: at, Name: a.Name, Bits4: on.Bits4, Bits6: on.Bits6, Aliases: slices.Clone(a.Aliases), Unnamed: a.Unnamed}

@@ -133,7 +133,7 @@ func (a *agent) prepareKernel() error {
 		err = unix.FinitModule(int(f.Fd()), "", 0)
 		f.Close()
 		if err != nil && err != unix.EEXIST {
-			return fmt.Errorf("the kernel does not load its module %s: %w", name, err)
+			return fmt.Errorf("the kernel cannot load its module %s: %w", name, err)
 		}
 	}
 	if err := mountFuse(a.bell, a.told); err != nil {

@@ -45,7 +45,8 @@ func (r *Reader) Next() (*Record, error) {
 	h := cursor.New(header[:], start)
 	seconds, kind, subtype, size := h.Uint32("time"), h.Uint16("type"), h.Uint16("subtype"), h.Uint32("length")
 	if size > RecordSize {
-		r.err = &cursor.Error{Offset: start + 8, Reason: "a record is larger than 4 MiB: the file is no MRT, or compressed"}
+		r.err = &cursor.Error{Offset: start + 8, Reason: "a record is larger than 4 MiB: the file is not MRT, or " +
+			"it is compressed"}
 		return nil, r.err
 	}
 	// The buffer grows with what arrives and not with what the header promises.
@@ -143,7 +144,7 @@ func (r *Reader) readRIB(c *cursor.Cursor) *RIB {
 		if r.index == nil {
 			c.Fail(at, "an entry comes before the index of peers")
 		} else if int(e.Peer) >= len(r.index.Peers) {
-			c.Fail(at, "an entry is of peer %d, and the index has %d", e.Peer, len(r.index.Peers))
+			c.Fail(at, "an entry belongs to peer %d, but the index has %d", e.Peer, len(r.index.Peers))
 		}
 		e.Attributes = readAttributes(c, bgp.AS4)
 		rib.Entries = append(rib.Entries, e)

@@ -16,7 +16,8 @@ var be = binary.BigEndian
 // Write writes a record in one call. A record that its format cannot have is an error, and nothing of it is written.
 func Write(w io.Writer, rec *Record) error {
 	if rec.TimeUs < 0 || rec.TimeUs/second > math.MaxUint32 || !rec.Extended && rec.TimeUs%second != 0 {
-		return fmt.Errorf("MRT has no time of %d us; set Extended for microseconds, and count from 1970", rec.TimeUs)
+		return fmt.Errorf("MRT cannot store the time %d us; set Extended for microseconds, and count from "+
+			"1970", rec.TimeUs)
 	}
 	b := make([]byte, headerSize, 256)
 	be.PutUint32(b, uint32(rec.TimeUs/second))
@@ -28,7 +29,7 @@ func Write(w io.Writer, rec *Record) error {
 		return err
 	}
 	if rec.Extended != (kind == typeBGP4MPx) {
-		return fmt.Errorf("a record of type %d has no microseconds", kind)
+		return fmt.Errorf("a record of type %d cannot store microseconds", kind)
 	}
 	if len(b)-headerSize > RecordSize {
 		return fmt.Errorf("a record of %s is larger than %d", plural.Count(len(b)-headerSize, "byte"), RecordSize)
@@ -97,7 +98,7 @@ func appendDump(b []byte, d *Dump) ([]byte, error) {
 
 func appendIndex(b []byte, p *PeerIndex) ([]byte, error) {
 	if len(p.Peers) > math.MaxUint16 || len(p.View) > math.MaxUint16 {
-		return nil, fmt.Errorf("an index of peers has %s and a name of %s, and the most is 65535 of each",
+		return nil, fmt.Errorf("an index of peers has %s and a name of %s; the limit is 65535 of each",
 			plural.Count(len(p.Peers), "peer"), plural.Count(len(p.View), "byte"))
 	}
 	if err := ipv4("an index of peers", p.Collector); err != nil {
@@ -124,7 +125,7 @@ func appendRIB(b []byte, r *RIB) ([]byte, error) {
 		return nil, err
 	}
 	if len(r.Entries) > math.MaxUint16 {
-		return nil, fmt.Errorf("a RIB has %s, and the most is 65535", plural.Count(len(r.Entries), "entry"))
+		return nil, fmt.Errorf("a RIB has %s; the limit is 65535", plural.Count(len(r.Entries), "entry"))
 	}
 	b = be.AppendUint16(bgp.AppendPrefix(be.AppendUint32(b, r.Sequence), r.Prefix), uint16(len(r.Entries)))
 	for _, e := range r.Entries {
@@ -149,7 +150,8 @@ func appendSession(b []byte, s *Session) ([]byte, error) {
 		family = afiIPv6
 	}
 	if s.Peer.Address.BitLen() != s.Local.Address.BitLen() || !s.Peer.Address.IsValid() {
-		return nil, fmt.Errorf("a session needs two addresses of one family, and has %v and %v", s.Peer.Address, s.Local.Address)
+		return nil, fmt.Errorf("a session needs two addresses of one family, but has %v and "+
+			"%v", s.Peer.Address, s.Local.Address)
 	}
 	b = be.AppendUint16(be.AppendUint16(b, s.Interface), family)
 	return append(append(b, s.Peer.Address.AsSlice()...), s.Local.Address.AsSlice()...), nil
@@ -179,7 +181,7 @@ func appendAS(b []byte, asn uint32, as4 bool) ([]byte, error) {
 func ipv4(what string, list ...netip.Addr) error {
 	for _, a := range list {
 		if !a.Is4() {
-			return fmt.Errorf("%s has the address %v, which is not of IPv4", what, a)
+			return fmt.Errorf("%s has the address %v, which is not an IPv4 address", what, a)
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ func (p *Policy) Check() error {
 		for _, r := range s.Prefixes {
 			if !r.Prefix.IsValid() || !r.Prefix.Addr().Is4() || r.Prefix != r.Prefix.Masked() ||
 				max(r.Min, r.Prefix.Bits()) > r.Max || r.Max >= prefixset.Lengths {
-				return fmt.Errorf("policy %s: statement %d has the range %v ge %d le %d; it needs a prefix of IPv4 without bits "+
-					"beyond its length, and ge at most le at most 32",
+				return fmt.Errorf("policy %s: statement %d has the range %v ge %d le %d; it needs an IPv4 prefix "+
+					"without bits beyond its length, and ge <= le <= 32",
 					p.Name, i+1, r.Prefix, r.Min, r.Max)
 			}
 		}

@@ -56,7 +56,7 @@ func ParseRange(text string) (r Range, err error) {
 	case err != nil:
 		return r, err
 	case !p.Addr().Is4() || p != p.Masked():
-		return r, fmt.Errorf("%s is no prefix of IPv4 without bits beyond its length", words[0])
+		return r, fmt.Errorf("%s is not an IPv4 prefix, or has bits beyond its length", words[0])
 	}
 	r = Exactly(p)
 	rest := words[1:]
@@ -69,7 +69,7 @@ func ParseRange(text string) (r Range, err error) {
 		rest = rest[2:]
 	}
 	if len(rest) > 0 || r.Min < p.Bits() || r.Max < r.Min || r.Max >= Lengths {
-		return Range{}, fmt.Errorf("%q is no range of prefixes such as 10.0.0.0/8 ge 16 le 24", text)
+		return Range{}, fmt.Errorf("%q is not a range of prefixes such as 10.0.0.0/8 ge 16 le 24", text)
 	}
 	return r, nil
 }

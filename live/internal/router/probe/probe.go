@@ -97,7 +97,8 @@ func (t Target) deliver(r *router.Router, messages []byte) (*router.Reaction, er
 		return nil, fmt.Errorf("a copy of the router does not wait for more after %s of UPDATEs (status %d, signal %d): raise its budget, or try fewer at once",
 			plural.Count(len(messages), "byte"), reaction.Status, reaction.Signal)
 	case reaction.Unread > 0:
-		return nil, fmt.Errorf("a copy of the router does not read %s of UPDATEs of %v: it waits for something that no copy gets",
+		return nil, fmt.Errorf("a copy of the router does not read %s of UPDATEs of %v: it waits for something "+
+			"that a copy never receives",
 			plural.Count(reaction.Unread, "byte"), t.From)
 	case len(reaction.Closed) > 0:
 		return nil, fmt.Errorf("a copy of the router closes its sessions with %v after UPDATEs of %v: %s", reaction.Closed, t.From, reaction.Log)

@@ -14,7 +14,7 @@ func (t Table[T]) Add(name string, entry *T) {
 	parts := strings.Split(name, "/")
 	switch {
 	case name != "*" && (len(parts) != 3 || parts[0] != "" || parts[1] == "" || parts[2] == ""):
-		panic(fmt.Sprintf("gRPC: %q is no method: write /SERVICE/METHOD, /SERVICE/* or *", name))
+		panic(fmt.Sprintf("gRPC: %q is not a method: write /SERVICE/METHOD, /SERVICE/* or *", name))
 	case t[name] != nil:
 		panic(fmt.Sprintf("gRPC: %s is there twice", name))
 	}
