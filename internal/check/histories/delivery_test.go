@@ -181,7 +181,7 @@ func (b *broker) legal() bool {
 	for i := range s.done {
 		s.done[i] = -1
 	}
-	return b.from(s)
+	return b.explore(s)
 }
 
 func (s *brokerState) clone() brokerState {
@@ -200,7 +200,7 @@ func (s *brokerState) clone() brokerState {
 	return c
 }
 
-func (b *broker) from(s brokerState) bool {
+func (b *broker) explore(s brokerState) bool {
 	text, _ := json.Marshal([]any{s.next, s.done, s.log, s.first, s.got, s.acked})
 	if b.seen[string(text)] {
 		return false
@@ -215,7 +215,7 @@ func (b *broker) from(s brokerState) bool {
 		if c := s.clone(); !e.ends {
 			c.next++
 			c.done[e.op] = 0
-			if b.from(c) {
+			if b.explore(c) {
 				return true
 			}
 		} else if o.Type != history.Ok || s.done[e.op] == len(b.steps[e.op]) {
@@ -223,7 +223,7 @@ func (b *broker) from(s brokerState) bool {
 			if o.Type == history.Fail {
 				c.done[e.op] = len(b.steps[e.op])
 			}
-			if b.from(c) {
+			if b.explore(c) {
 				return true
 			}
 		}
@@ -233,7 +233,7 @@ func (b *broker) from(s brokerState) bool {
 			continue
 		}
 		if s.done[i] < len(b.steps[i]) {
-			if c := s.clone(); b.step(&c, i) && b.from(c) {
+			if c := s.clone(); b.step(&c, i) && b.explore(c) {
 				return true
 			}
 		}
@@ -257,7 +257,7 @@ func (b *broker) silent(s *brokerState, i int) bool {
 		}
 		c := s.clone()
 		c.first[o.Group+"/"+m] = len(c.first)
-		if b.from(c) {
+		if b.explore(c) {
 			return true
 		}
 	}
