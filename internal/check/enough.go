@@ -259,6 +259,9 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 
 // emptyReads counts the reads if there was nothing else and none of them found a value.
 func (e *Evidence) emptyReads() (n uint64) {
+	if e.Recorded {
+		return 0
+	}
 	for kind, t := range e.Kinds {
 		if !history.IsRead(kind) || t.Found > 0 {
 			return 0

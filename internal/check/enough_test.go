@@ -21,7 +21,16 @@ func worked(n, every int, op string, injections ...fault.Injection) *record.Outc
 		}
 		at, number := int64(i+1)*second, uint64(2*i+1)
 		out.History = append(out.History, history.Event{Number: number, TimeNs: at, Client: "load/c0", Type: history.Invoke, Op: op, Key: "k"},
-			history.Event{Number: number + 1, TimeNs: at + second/2, Client: "load/c0", Type: end, Op: op, Key: "k"})
+			history.Event{Number: number + 1, TimeNs: at + second/2, Client: "load/c0", Type: end, Op: op, Key: "k",
+				Found: end == history.Ok && history.IsRead(op)})
+	}
+	return out
+}
+
+// empty is a run whose reads find nothing.
+func empty(out *record.Outcome) *record.Outcome {
+	for i := range out.History {
+		out.History[i].Found = false
 	}
 	return out
 }
@@ -108,6 +117,8 @@ func TestEnough(t *testing.T) {
 			injection(fault.Pause, 30*second, 31*second))}, world.Durability, "", "all 1 faults pause were active only before"},
 		{"no check of operations", outs{worked(20, 1, "get", crash(0, second/2))}, world.HTTPCheck,
 			"all 1 faults were active only before the first operation or after the last (1 before, 0 after)", ""},
+		{"reads that find nothing", outs{empty(worked(20, 1, "get"))}, world.Expression, "", "all 20 reads found nothing"},
+		{"reads that find nothing, and writes", outs{empty(worked(20, 1, "get")), worked(20, 1, "put")}, world.Expression, "", ""},
 		{"11 percent", outs{worked(90, 9, "get")}, world.Expression, "", ""},
 		{"8 percent", outs{worked(100, 12, "get")}, world.Expression, "", `only 9 of 100 operations "get" succeeded`},
 		{"8 percent of reads, all writes", outs{worked(100, 12, "get"), worked(900, 1, "put")}, world.Expression, "",

@@ -68,7 +68,7 @@ func TestHostileFiles(t *testing.T) {
 			{"doubled variables", map[string]string{"bloodhound.yaml": "nodes: {a: {command: x $A}}\n",
 				".env": "A=xy\n" + again("A=$A$A\n", 60)}, "more than 4 MiB after its variables are filled in"},
 			{"doubled variables of a file", map[string]string{"bloodhound.yaml": "nodes: {a: {command: x, env_file: e}}\n",
-				"e": "A=xy\n" + again("A=$A$A\n", 60)}, "MiB with"},
+				"e": "A=xy\n" + again("A=$A$A\n", 60)}, "MiB after"},
 			{"one variable again and again", map[string]string{"bloodhound.yaml": "nodes: {a: {command: [" + again("$A,", 1000) +
 				"]}}\n", ".env": "A=" + again("x", 100_000)}, "all values together have more than 64 MiB"},
 			{"services that extend each other",

@@ -918,7 +918,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, statu
 		}
 		c.Numbers = failing(spec, r.Operations, r.Reasons, log)
 	}
-	c.Numbers = append([]string{runNumbers(r, seed)}, c.Numbers...)
+	c.Numbers = append(wrap(runNumbers(r, seed), "", 2), c.Numbers...)
 	c.tests(spec, r.Faults, first)
 	if len(c.Missing) > 0 && c.Remedy == "" {
 		c.Remedy = "more runs: explore"
@@ -980,8 +980,8 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 	case r.Reason == record.Stopped:
 		repeat = "interrupted"
 	}
-	return Fit(fmt.Sprintf("Seed %d: %s, %s virtual; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs),
-		operationsText(r.Operations), repeat), ScreenColumns)
+	return fmt.Sprintf("Seed %d: %s, %s virtual; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs),
+		operationsText(r.Operations), repeat)
 }
 
 // lastErrors are the last lines of servers that say that something went wrong, one for each server.

@@ -49,15 +49,15 @@ var Methods = []Method{
 		Promise: func(c *world.Check) string {
 			return "acknowledged messages are delivered " + strings.ReplaceAll(cmp.Or(c.Level, AtLeastOnce), "-", " ")
 		}},
-	{Of: world.Watch, Judge: watched, Acknowledged: true,
+	{Of: world.Watch, Judge: watched, Near: nearAmbiguous, Acknowledged: true,
 		Promise: func(*world.Check) string { return "watches see each change once, in order" }},
-	{Of: world.Exclusion, Judge: whole(exclusive),
+	{Of: world.Exclusion, Judge: whole(exclusive), Near: nearAmbiguous,
 		Promise: func(*world.Check) string { return "no two clients hold a lock at the same time" }},
-	{Of: world.Unique, Judge: whole(uniqueIDs), Validate: validUnique,
+	{Of: world.Unique, Judge: whole(uniqueIDs), Validate: validUnique, Near: nearAmbiguous,
 		Promise: func(c *world.Check) string { return strings.Join(c.Operations, ", ") + " gives each id once" }},
-	{Of: world.Prefix, Judge: whole(prefixes), Validate: validPrefix, Acknowledged: true,
+	{Of: world.Prefix, Judge: whole(prefixes), Validate: validPrefix, Near: nearAmbiguous, Acknowledged: true,
 		Promise: func(*world.Check) string { return "each restored copy has the values of a committed prefix" }},
-	{Of: world.Listing, Judge: whole(namesListed), Acknowledged: true,
+	{Of: world.Listing, Judge: whole(namesListed), Near: nearAmbiguous, Acknowledged: true,
 		Promise: func(*world.Check) string { return "lists have the names that are there, and no other" }},
 }
 

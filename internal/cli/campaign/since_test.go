@@ -122,7 +122,7 @@ func TestSinceWithoutEffectSaysWhy(t *testing.T) {
 		t.Errorf("%v", c.files)
 	}
 	numbers := &code.File{Path: "/kv", Source: blocks.Edges, Module: &blocks.Module{Symbols: "gone.tsv"}, Total: 3}
-	if why := c.noEffect("HEAD", []*code.File{numbers}); !strings.Contains(why, "none of the changed code is watched: /kv: its edges are numbers") {
+	if why := c.noEffect("HEAD", []*code.File{numbers}); !strings.Contains(why, "none of the changed code is watched: /kv: its edges have only numbers") {
 		t.Errorf("%q", why)
 	}
 	numbers.Always = blocks.Bits{1}

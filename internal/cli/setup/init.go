@@ -28,7 +28,7 @@ import (
 const maxOffered = 9
 
 func initVerb(a *console.App) *cobra.Command {
-	template, from := "", ""
+	template, system, from := "", "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a bloodhound.yaml for the programs in a folder",
@@ -45,16 +45,18 @@ func initVerb(a *console.App) *cobra.Command {
 				return fmt.Errorf("%s is not a folder; give the folder of your programs", dir)
 			}
 			switch {
-			case template != "" && from != "":
-				return errors.New("--template and --from exclude each other; leave out one of them")
 			case template != "":
 				return initTemplate(a, dir, template)
+			case system != "":
+				return initSystem(a, dir, system)
 			}
 			return initFolder(a, dir, from)
 		},
 	}
 	c.Flags().StringVar(&template, "template", "", "write this `template`, an example with a planted bug: "+strings.Join(config.Templates(), ", "))
+	c.Flags().StringVar(&system, "system", "", "write an example for a `kind` of system: "+strings.Join(config.Systems(), ", "))
 	c.Flags().StringVar(&from, "from", "", "`name` of the program or Compose file to use, if the folder has several; --from example writes an example")
+	c.MarkFlagsMutuallyExclusive("template", "system", "from")
 	return c
 }
 
@@ -167,6 +169,25 @@ func initTemplate(a *console.App, dir, name string) error {
 	}
 	names := slices.Sorted(maps.Keys(files))
 	fmt.Fprintf(a.Out, "wrote %s: a test with a planted bug; run `bloodhound explore%s`\n", strings.Join(names, ", "), inFolder(dir))
+	return nil
+}
+
+// initSystem writes an example for a kind of system, and none of its files if one is there already.
+func initSystem(a *console.App, dir, kind string) error {
+	files := config.System(kind)
+	if files == nil {
+		return fmt.Errorf("unknown kind of system %q; use one of %s", kind, strings.Join(config.Systems(), ", "))
+	}
+	if err := writeNew(dir, files); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "wrote %s\n\n", writtenNames(dir, files))
+	fmt.Fprintf(a.Out, "server.py has a planted bug; %s runs it without. `bloodhound docs systems` describes what such systems promise.\n",
+		config.FixedName)
+	nameNext(a, [][2]string{
+		{"bloodhound explore" + inFolder(dir), "find the bug"},
+		{"bloodhound explore --config " + filepath.Join(dir, config.FixedName), "search for a violation without it"},
+	})
 	return nil
 }
 
