@@ -21,7 +21,7 @@ var (
 	varies = regexp.MustCompile(`[0-9a-f]{32}|"[^"]*"|http/c[0-9.]*[0-9]|key-[0-9]|\(first seen [^)]*\)`)
 	digits = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?`)
 	// What depends on the machine even with the same programs: how fast it is, the day, and samples of runs, which the length of a path changes.
-	machine = regexp.MustCompile(`in [0-9a-z.]+ on [0-9]+ workers?|\(first seen [^)]*\)|[0-9]+ of 40 runs fails? \(.*\)`)
+	machine = regexp.MustCompile(`in [0-9a-z.]+ \(|, [0-9]+ workers?|\(first seen [^)]*\)|[0-9]+ of 40 runs fails? \(.*\)`)
 )
 
 // pagesToolchain compiled the servers whose output README.md and docs/tutorial.md show. Another one makes other bytes, and so

@@ -649,7 +649,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	}
 	numbers := campaignNumbers(t)
 	if first != nil {
-		numbers = "Searched " + numbers // shrinking is no part of it
+		numbers = "Searched " + numbers // without shrinking
 	}
 	c.Numbers = append(c.Numbers, wrap(numbers, "", 2)...)
 	if first == nil { // else the story says more
@@ -754,7 +754,7 @@ func campaignNumbers(t *explore.Totals) string {
 	if t.Stopped == explore.NoServer || t.Stopped == explore.NoDriver {
 		return fmt.Sprintf("Stopped after the run without faults (%s): others could show no more.", rounded(t.WallNs))
 	}
-	return fmt.Sprintf("%s (%s virtual) in %s on %s; %s.", plural.Count(t.Runs, "run"), rounded(t.VirtualNs), rounded(t.WallNs),
+	return fmt.Sprintf("%s in %s (%s virtual), %s; %s.", plural.Count(t.Runs, "run"), rounded(t.WallNs), rounded(t.VirtualNs),
 		plural.Count(t.Workers, "worker"), operationsText(t.Operations))
 }
 
