@@ -271,8 +271,8 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for says, describe := range map[string]func(*inproc.World){
-		`property "linearizable": no model "nope"`: func(w *inproc.World) { w.Linearizable("nope") },
-		"for another one use Property":             func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
+		`property "linearizable": unknown model "nope"`: func(w *inproc.World) { w.Linearizable("nope") },
+		"for another one use Property":                  func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
 	} {
 		if _, err := (Campaign{}).run(t.Context(), "world",
 			func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {

@@ -426,7 +426,8 @@ func TestAGuideByRulesThatIsOfNoUse(t *testing.T) {
 	}{
 		{[]record.Guided{followed, left}, ""},
 		{[]record.Guided{idle, followed}, ""},
-		{[]record.Guided{left, followed, left}, "runs left the model that guides the search in 2 of 3 runs; the first: seed 1: step 2, Lead(n1), is not allowed by the model"},
+		{[]record.Guided{left, followed, left}, "runs left the model that guides the search in 2 of 3 runs; the first: " +
+			"seed 1: step 2, Lead(n1), is not allowed by the model"},
 		{[]record.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 log lines " +
 			"are not events): compare the rules of exploration.guide with the logs"},
 		{[]record.Guided{broken, broken}, "could not be followed in 2 of 2 runs: the model cannot be loaded"},

@@ -169,7 +169,7 @@ func TestNeverReady(t *testing.T) {
 		{"echo first; echo here; exec sleep 100", nil, []int{8080}, "it does not listen on port 8080 / first / here"},
 		{"echo here; exec sleep 100", nil, nil, ""},
 		{"exec python3 -uc 'import socket, time; s = socket.create_server((\"0.0.0.0\", 8081)); time.sleep(100)'", nil,
-			[]int{8080}, "it listens on port 8081, and not on 8080"},
+			[]int{8080}, "it listens on port 8081, not on 8080"},
 		{"exec python3 -uc 'import socket, time; s = socket.create_server((\"127.0.0.1\", 8080)); time.sleep(100)'", nil, []int{8080},
 			"it listens only on localhost:8080; make it listen on 0.0.0.0:8080"},
 		{"echo here; exec sleep 100", failing, []int{8080}, "its last healthcheck ended with exit code 1: from the check / here"},
