@@ -32,6 +32,9 @@ func TestSystems(t *testing.T) {
 	soak := os.Getenv("BLOODHOUND_SOAK") != ""
 	for kind, property := range systemProperties {
 		t.Run(kind, func(t *testing.T) {
+			if !soak && kind != "queue" && kind != "watch" && kind != "membership" {
+				t.Skip("runs with BLOODHOUND_SOAK=1; bench/SYSTEMS.md has its last result")
+			}
 			if !strings.Contains(string(page), "`"+property+"`") || !strings.Contains(string(page), "\n## "+kind+"\n") {
 				t.Errorf("docs/systems.md does not have %s, %s", kind, property)
 			}
@@ -45,12 +48,11 @@ func TestSystems(t *testing.T) {
 			if out, code := call(t, program, "explore", dir, "--seeds", "50", "--no-shrink"); code != violated || !strings.Contains(string(out), "violated: "+property) {
 				t.Errorf("exit code %d, want %d\n%s", code, violated, out)
 			}
-			seeds := "2"
-			if soak {
-				seeds = "200"
+			if !soak {
+				return
 			}
 			fixed := filepath.Join(dir, "fixed.yaml")
-			if out, code := call(t, program, "explore", "--config", fixed, "--seeds", seeds); code == violated || soak && code != holds {
+			if out, code := call(t, program, "explore", "--config", fixed, "--seeds", "200"); code != holds {
 				t.Errorf("without the bug: exit code %d\n%s", code, out)
 			}
 		})
