@@ -99,7 +99,7 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 	case out.JobsLost > 0:
 		return verdict.Undecided(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case never != "":
-		return verdict.Undecided(p, "%s, so there was nothing to recover; check the errors of the first ones, and what the workload sends",
+		return verdict.Undecided(p, "%s, so there was nothing to recover; check the errors of the first such operations, and what the workload sends",
 			never)
 	case doubt != "":
 		return verdict.Undecided(p, "%s", doubt)

@@ -74,7 +74,7 @@ var manuals = map[string]program.Manual{
 		notReproducible("the run without faults varies, or no finding replayed"),
 		unknown("not all moments were tried, or there are none"),
 	}, "bloodhound sweep", "bloodhound sweep --kind power_loss --per-class 8"),
-	"verify": manual("Prints the hash of each run, and the first event that differs, from both runs. "+inDocument, []program.Exit{
+	"verify": manual("Prints the hash of each run and, if two runs differ, the first differing event as it was in each of them. "+inDocument, []program.Exit{
 		holds("all runs are equal, even if they violate a property"),
 		notReproducible("two runs differ"),
 		unknown("interrupted"),
@@ -85,7 +85,7 @@ var manuals = map[string]program.Manual{
 	"vm status": manual("", nil, "bloodhound vm status"),
 
 	"replay": manual(onScreen+" With `--at`, `--ps` and similar flags, it prints only the requested state.", []program.Exit{
-		holds("with `--at` and similar flags: the run is the same as the stored one; with `--all`: no failure occurs again"),
+		holds("with `--at` and similar flags: the run is the same as the stored one; with `--all`: no failure occurs again. A plain replay ends with another code"),
 		violated("the violation occurs again, in the stored run or in a changed but reproducible run; with `--all`: a failure occurs again"),
 		notReproducible("the run is not reproducible, or differs from the stored one for no known reason; with `--all`: this holds for at least one run"),
 		unknown("the run has changed and no longer fails (stale), or it is the same and the checks now give another verdict; " +

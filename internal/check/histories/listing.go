@@ -19,7 +19,57 @@ var (
 
 // presence holds the operations on one key that could change whether its name is there.
 type presence struct {
-	puts, deletes []*history.Operation // in the order of their calls; not those that failed
+	puts, deletes changes
+}
+
+// changes are operations of one kind on a key, in the order of their calls; not those that failed.
+type changes struct {
+	ops []*history.Operation
+	// latest has, for each operation, the latest return of it and those before; byReturn the acknowledged ones by their returns, each
+	// as the one of these that was called last.
+	latest   []uint64
+	returns  []uint64
+	byReturn []*history.Operation
+}
+
+// index prepares the operations to be asked about lists.
+func (c *changes) index() {
+	acked := []*history.Operation{}
+	for i, o := range c.ops {
+		c.latest = append(c.latest, o.Return)
+		if i > 0 {
+			c.latest[i] = max(c.latest[i-1], o.Return)
+		}
+		if o.Type == history.Ok {
+			acked = append(acked, o)
+		}
+	}
+	slices.SortFunc(acked, func(x, y *history.Operation) int { return cmp.Compare(x.Return, y.Return) })
+	for i, o := range acked {
+		c.returns = append(c.returns, o.Return)
+		if i > 0 && c.byReturn[i-1].Call > o.Call {
+			o = c.byReturn[i-1]
+		}
+		c.byReturn = append(c.byReturn, o)
+	}
+}
+
+// lastBefore returns, of the operations that were acknowledged before an event, the one that was called last; nil if there is none.
+func (c *changes) lastBefore(event uint64) *history.Operation {
+	i, _ := slices.BinarySearch(c.returns, event)
+	if i == 0 {
+		return nil
+	}
+	return c.byReturn[i-1]
+}
+
+// latestReturn returns the latest return of the operations that were called before an event, and whether there are any.
+func (c *changes) latestReturn(event uint64) (uint64, bool) {
+	i, _ := slices.BinarySearchFunc(c.ops, event, func(o *history.Operation, event uint64) int { return cmp.Compare(o.Call, event) })
+	if i == 0 {
+		return 0, false
+	}
+	return c.latest[i-1], true
 }
 
 // namesListed judges that lists of names have each name that was there throughout, and none that was not there at any moment of the
@@ -45,9 +95,9 @@ func namesListed(p *world.Property, ops []history.Operation) verdict.Verdict {
 			lists = append(lists, o)
 		case list:
 		case kind == write:
-			entry().puts = append(entry().puts, o)
+			entry().puts.ops = append(entry().puts.ops, o)
 		case kind == remove:
-			entry().deletes = append(entry().deletes, o)
+			entry().deletes.ops = append(entry().deletes.ops, o)
 		case kind != read:
 			reason := "operation \"" + o.Op + "\" has no model"
 			left.keys[o.Key] = omission{reason, reason, 1}
@@ -55,6 +105,8 @@ func namesListed(p *world.Property, ops []history.Operation) verdict.Verdict {
 	}
 	sorted := make([]string, 0, len(names))
 	for name := range names {
+		names[name].puts.index()
+		names[name].deletes.index()
 		if left.judges(name) {
 			sorted = append(sorted, name)
 		}
@@ -116,43 +168,25 @@ func wrong(v *verdict.Verdict, l *history.Operation, name string, n *presence, t
 // certain returns a write because of which the name was there at each moment of a list, or nil: it was acknowledged before, and
 // each delete was certainly before it, or after the list. The write that was called last decides.
 func (n *presence) certain(l *history.Operation) *history.Operation {
-	put := lastBefore(n.puts, l)
+	put := n.puts.lastBefore(l.Call)
 	if put == nil {
 		return nil
 	}
-	for _, d := range n.deletes {
-		if d.Call < l.Return && d.Return > put.Call {
-			return nil
-		}
+	if latest, any := n.deletes.latestReturn(l.Return); any && latest > put.Call {
+		return nil
 	}
 	return put
 }
 
 // absent reports whether the name was there at no moment of a list: because of a delete, or since no write had begun.
 func (n *presence) absent(l *history.Operation) (gone *history.Operation, never bool) {
-	gone = lastBefore(n.deletes, l)
-	began := false
-	for _, p := range n.puts {
-		if p.Call > l.Return {
-			break
-		}
-		began = true
-		if gone == nil || p.Return > gone.Call {
-			return nil, false
-		}
+	latest, any := n.puts.latestReturn(l.Return)
+	if !any {
+		return nil, true
 	}
-	return gone, !began
-}
-
-// lastBefore returns, of the operations that were acknowledged before a list, the one that was called last.
-func lastBefore(ops []*history.Operation, l *history.Operation) (last *history.Operation) {
-	for _, o := range ops {
-		if o.Call > l.Call {
-			break
-		}
-		if o.Type == history.Ok && o.Return < l.Call {
-			last = o
-		}
+	gone = n.deletes.lastBefore(l.Call)
+	if gone == nil || latest > gone.Call {
+		return nil, false
 	}
-	return last
+	return gone, false
 }

@@ -49,7 +49,7 @@ func (v percentFlag) Set(text string) error {
 func addCoverage(f *campaignFlags, c *cobra.Command) {
 	flags.AddSwitch(c, &f.coverage, "coverage", "measure code coverage and write a report")
 	c.Flags().Var(revisionFlag{&f.since}, "since",
-		"report the coverage of code that changed since this git `revision`; guided searches prefer runs that reach rarely executed parts of it")
+		"report the coverage of code that changed since this git `revision`; guided searches prefer runs that reach rarely executed parts of the changed code")
 	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold",
 		"minimum `share` of blocks that must run, such as 80%; below it the verdict is unknown")
 }

@@ -31,8 +31,7 @@ func verifyVerb(a *console.App) *cobra.Command {
 		Short: "Run one seed several times and compare the runs event by event",
 		Long: "Run one seed several times, each in a process of its own, and compare the complete traces. If two " +
 			"runs differ, print the first event that differs.\n\n" +
-			"Bloodhound places breakpoints in the programs' code. Every other run places them differently, so that a " +
-			"program which reads its own code shows up as a difference. The command checks only whether the runs are " +
+			"Bloodhound places breakpoints in the programs' code. Every second run places them elsewhere. If a program reads its own code, these runs therefore differ from the others. The command checks only whether the runs are " +
 			"identical. If they violate a property, it names the property.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return verifyProject(a, c, f, args) },

@@ -90,7 +90,7 @@ func shrinkStored(a *console.App, c *cobra.Command, f *flags.Set, args []string)
 	switch {
 	case errors.Is(err, shrink.ErrGone), errors.Is(err, shrink.ErrBare):
 		return program.WithCode(check.ExitUnknown,
-			fmt.Errorf("failure %s cannot be shrunk: %w\n%s\n  `bloodhound replay --all` searches near it", failure.ID, err, stored.WhyChanged(changes)))
+			fmt.Errorf("failure %s cannot be shrunk: %w\n%s\n  `bloodhound replay --all` tries similar runs", failure.ID, err, stored.WhyChanged(changes)))
 	case errors.Is(err, shrink.ErrVaries):
 		return program.WithCode(check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err))
 	case err != nil:

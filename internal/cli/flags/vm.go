@@ -16,7 +16,7 @@ func addVM(c *cobra.Command) {
 	for _, v := range []struct{ name, variable, usage string }{
 		{"kernel", vm.KernelVariable, "engine vm: boot this kernel, a `file` vmlinuz-VERSION"},
 		{"initrd", vm.InitrdVariable, "engine vm: unpack this cpio `file` in the guest first"},
-		{"base-image", vm.RootVariable, "engine vm: nodes have the files of this `folder` instead of this machine's"},
+		{"base-image", vm.RootVariable, "engine vm: nodes see the files in this `folder` instead of the files of this machine"},
 		{"qemu", vm.QEMUVariable, "engine vm: use this qemu-system-x86_64 `program`"},
 	} {
 		c.Flags().Var(variableFlag(v.variable), v.name, v.usage)

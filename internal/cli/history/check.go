@@ -75,8 +75,7 @@ func checkVerb(a *console.App) *cobra.Command {
 			"command reads standard input.\n\n" +
 			"Without flags, it tests whether the history is linearizable and treats each key as a register. If you give a " +
 			"configuration (by --config, or as a folder or file after the history), its properties judge the history.\n\n" +
-			"With the id of a failure, or its file, check judges the stored run again by the current properties " +
-			"of the configuration, or by the flags.",
+			"If you give the id or the file of a failure instead, the command judges the stored run again, by the configuration's current properties or by the flags.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return errors.New("usage: bloodhound check FILE|ID [FOLDER or FILE]; FILE is a history, ID the id or the file of a failure")
@@ -95,7 +94,7 @@ func checkVerb(a *console.App) *cobra.Command {
 	flags.AddSwitch(c, &j.monotonic, "monotonic", "judge that values never decrease")
 	flags.AddSwitch(c, &j.durability, "durability", "judge that acknowledged values are there at the end")
 	c.Flags().StringVar(&j.delivery, "delivery", "", "judge the delivery of messages by this `level`: at-least-once, at-most-once, exactly-once")
-	c.Flags().StringVar(&j.order, "order", "", "--delivery: the `order` of first deliveries: none, publisher, total")
+	c.Flags().StringVar(&j.order, "order", "", "with --delivery: the `order` in which messages must first arrive: none, publisher (as each client published them), total (one order for all)")
 	c.Flags().StringSliceVar(&j.operations, "operations", nil, "judge the results of these `operations` only")
 	c.Flags().StringSliceVar(&j.keys, "keys", nil, "judge only the keys that match these `patterns`; * and ? are wildcards, a leading ! excludes")
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge only the property of this `name`; repeat for several")

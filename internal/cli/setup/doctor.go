@@ -52,7 +52,7 @@ func doctorVerb(a *console.App) *cobra.Command {
 		Short: "Check this machine, or try one program in the simulation",
 		Long: "Without PROGRAM, check that this machine has what an engine needs, run a small world twice and compare " +
 			"the runs, and list what other engines would need. --selftest also injects each kind of fault, and " +
-			"checks that a program notices it and that it is counted.\n\n" +
+			"checks that a program notices the fault and that Bloodhound counts it.\n\n" +
 			"With PROGRAM, run it alone in a world without faults and name the system calls that it needs and " +
 			"that Bloodhound does not support. A name without a slash is looked up in a node's PATH, which " +
 			"differs from yours. A relative path starts at the current folder.",

@@ -44,7 +44,10 @@ func initVerb(a *console.App) *cobra.Command {
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 				return fmt.Errorf("%s is not a folder; give the folder of your programs", dir)
 			}
+			given := slices.DeleteFunc([]string{template, system, from}, func(value string) bool { return value == "" })
 			switch {
+			case len(given) > 1:
+				return errors.New("--template, --system and --from exclude each other; leave out one of them")
 			case template != "":
 				return initTemplate(a, dir, template)
 			case system != "":
@@ -56,7 +59,6 @@ func initVerb(a *console.App) *cobra.Command {
 	c.Flags().StringVar(&template, "template", "", "write this `template`, an example with a planted bug: "+strings.Join(config.Templates(), ", "))
 	c.Flags().StringVar(&system, "system", "", "write an example for a `kind` of system: "+strings.Join(config.Systems(), ", "))
 	c.Flags().StringVar(&from, "from", "", "`name` of the program or Compose file to use, if the folder has several; --from example writes an example")
-	c.MarkFlagsMutuallyExclusive("template", "system", "from")
 	return c
 }
 
@@ -88,10 +90,16 @@ func initFolder(a *console.App, dir, from string) error {
 	for _, c := range w.Checks {
 		fmt.Fprintf(a.Out, "  %s\n", c)
 	}
-	nameNext(a, [][2]string{
+	next := [][2]string{
 		{"bloodhound run" + inFolder(dir), "run once and check the properties"},
 		{"bloodhound explore" + inFolder(dir), "search for a violation"},
-	})
+	}
+	for _, name := range scaffolding.StarterNames {
+		if w.Files[name] != nil {
+			next = append([][2]string{{"edit " + filepath.Join(dir, name), "then use it as the driver in " + project.ConfigName}}, next...)
+		}
+	}
+	nameNext(a, next)
 	return nil
 }
 

@@ -122,7 +122,7 @@ func (x *Explainer) unexplained(o *check.Judged) error {
 	if x.Changes != nil {
 		why = "its run has changed and no longer shows the violation\n" + WhyChanged(x.Changes(o))
 	}
-	return fmt.Errorf("failure %s cannot be explained: %s\n  `bloodhound replay --all` searches near it", x.Failure.ID, why)
+	return fmt.Errorf("failure %s cannot be explained: %s\n  `bloodhound replay --all` tries similar runs", x.Failure.ID, why)
 }
 
 // moments are the times at which a run may have been decided: of its decisions, and of what clients did.

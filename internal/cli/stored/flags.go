@@ -31,7 +31,7 @@ func AddShrinking(f *flags.Set, c *cobra.Command) {
 
 // AddOriginal adds --original.
 func AddOriginal(f *flags.Set, c *cobra.Command) {
-	flags.AddSwitch(c, &f.Original, "original", "use the original run, not the smallest")
+	flags.AddSwitch(c, &f.Original, "original", "use the run as it was found, not the smallest one after shrinking")
 }
 
 // AddUpdate adds --update.

@@ -21,7 +21,7 @@ func PageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 	verdict := explore.Shown(reply.Summary.Verdicts, failure.Signature)
 	if verdict == nil {
 		return nil, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: its run no longer shows the violation, so no page was written; "+
-			"`bloodhound replay --all` searches near it", failure.ID))
+			"`bloodhound replay --all` tries similar runs", failure.ID))
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, Failure: failure.Failure,
 		Background: failure.Background},

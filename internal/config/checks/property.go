@@ -59,7 +59,7 @@ func allow(l *load.State, n *source.Node, key string) {
 	list := l.Allowances(n.Get("allow"), key+".allow")
 	for i := range list {
 		if list[i].Panic == "" && name == world.NoPanic {
-			l.Fail(n.Get("allow").Position, "add `panic: TEXT`", "%s.allow has no panic text, and so would allow no panic", key)
+			l.Fail(n.Get("allow").Position, "add `panic: TEXT`", "%s.allow does not say which panic to allow, so it would have no effect", key)
 			return
 		}
 		list[i].Property = name

@@ -25,12 +25,12 @@ func StarterDriver(http bool) string {
 	return lineRequests + "\n\n" + recordingClients
 }
 
-// starterNames are the names of such a driver; the first that is free is used.
-var starterNames = []string{"driver.py", "bloodhound_driver.py"}
+// StarterNames are the names of such a driver; the first that is free is used.
+var StarterNames = []string{"driver.py", "bloodhound_driver.py"}
 
 // addStarter adds a driver to the sketch's files, unless both names are taken. It returns its name.
 func (s *sketch) addStarter(f *folder) string {
-	for _, name := range starterNames {
+	for _, name := range StarterNames {
 		if f.has(name) {
 			continue
 		}
@@ -53,5 +53,5 @@ func (s *sketch) addStarter(f *folder) string {
 		s.files[name] = []byte(text)
 		return name
 	}
-	return starterNames[0]
+	return StarterNames[0]
 }

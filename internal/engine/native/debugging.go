@@ -290,8 +290,7 @@ func (x debugging) SetCPU(node string, tid int, cpu *engine.CPU) error {
 		case err != nil:
 			return err
 		case t.InCall:
-			return fmt.Errorf("thread %d of node %s waits in %s: its registers can be written after the call "+
-				"returns", tid, node, k.CallName(t))
+			return fmt.Errorf("thread %d of node %s waits in %s: its registers cannot be written until the call returns", tid, node, k.CallName(t))
 		}
 		regs, ok := k.M.Look(t.ID)
 		if !ok {

@@ -4,7 +4,8 @@ import os
 import threading
 from serve import FIXED, serve
 
-values, generation = {}, {}
+values, generation, writing = {}, {}, {}
+uncertain = set()  # keys that a write of unknown outcome may still change
 lock = threading.Lock()
 
 
@@ -28,25 +29,32 @@ def ask(method, path, body=None):
 
 def cache(method, path, query, body):
     if method == "PUT":
+        with lock:
+            values.pop(path, None)
+            writing[path] = writing.get(path, 0) + 1
         try:
             status, text = ask("PUT", path, body)
         except (OSError, http.client.HTTPException):
             status, text = 503, ""
         with lock:  # what was in the cache is old now, or may be
             values.pop(path, None)
+            writing[path] -= 1
             generation[path] = generation.get(path, 0) + 1
+            if status != 200:
+                uncertain.add(path)
         return status, text
     with lock:
         if path in values:
             return 200, values[path]
-        before = generation.get(path, 0)
+        before = generation.get(path, 0), writing.get(path, 0)
     try:
         status, text = ask("GET", path)
     except (OSError, http.client.HTTPException):
         return 503, ""
     with lock:
         # The planted bug: what was read before a write fills the cache after it.
-        if status == 200 and (not FIXED or generation.get(path, 0) == before):
+        now = generation.get(path, 0), writing.get(path, 0)
+        if status == 200 and (not FIXED or now == before and now[1] == 0 and path not in uncertain):
             values[path] = text
     return status, text
 
