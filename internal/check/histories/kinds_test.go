@@ -154,6 +154,8 @@ func TestKindsOfSystems(t *testing.T) {
 			`{"key":"k","type":"put","value":"1","revision":7}]`, "watch/real-time"},
 		{world.Watch, "resumed", "", `a:put/k=1 a!5 w:watch/k=5 w! w:observe w![{"key":"k","type":"put","value":"1","revision":5}] a:put/k=2 a!6` +
 			` w:watch/k=6 w! w:observe w![{"key":"k","type":"put","value":"2","revision":6}] w:observe w![]`, "holds"},
+		{world.Watch, "resumed under another name", "", `a:put/k=1 a!5 w:watch/k=5 w! w:observe w![{"key":"k","type":"put","value":"1","revision":5}] w:observe w?` +
+			` a:put/k=2 a!6 w.1:watch/k=6 w.1! w.1:observe w.1![{"key":"k","type":"put","value":"2","revision":6}] w.1:observe w.1![]`, "holds"},
 		{world.Watch, "nothing", "", `a:put/k=1 a!5`, "nothing was watched"},
 	} {
 		v := judgeKind(c.kind, c.order, told(t, c.text))

@@ -457,10 +457,16 @@ func (w *watching) missedAtEnd() (first *refutation) {
 	return first
 }
 
-// unread says which watch may not have seen all yet. Only a client's last watch must be read to the end.
+// unread says which watch may not have seen all yet. Only a client's last watch must be read to the end: one whose look had no
+// known outcome goes on under another name.
 func (w *watching) unread() string {
-	for _, client := range slices.Sorted(maps.Keys(w.byClient)) {
-		x := w.byClient[client]
+	last := map[string]*watcher{}
+	for _, x := range w.watchers { // in the order of their calls
+		last[holder(x.start.Client)] = x
+	}
+	for _, who := range slices.Sorted(maps.Keys(last)) {
+		x := last[who]
+		client := x.start.Client
 		for _, o := range w.owed(x) {
 			if len(x.batches) == 0 && x.idle == nil || x.idle != nil && o.Return < x.idle.Call {
 				continue

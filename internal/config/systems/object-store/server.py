@@ -15,7 +15,10 @@ lock = threading.Lock()
 def handle(method, path, query, body):
     with lock:
         if path == "/list":
-            return 200, json.dumps(sorted(n for n in names if n.startswith(query["prefix"])))
+            there = names
+            if FIXED:
+                there = {f[2:] for f in os.listdir("/data") if f.startswith("o-") and not f.endswith(".new")}
+            return 200, json.dumps(sorted(n for n in there if n.startswith(query["prefix"])))
         name = path.removeprefix("/o/")
         file = "/data/o-" + name
         if method == "GET":
@@ -31,8 +34,8 @@ def handle(method, path, query, body):
             os.remove(file)
             names.discard(name)
         sync_folder("/data")
-        # The planted bug: the index is written when there is time.
-        log.append(("put " if method == "PUT" else "delete ") + name, sync=FIXED)
+        # The planted bug: lists come from an index that is written when there is time, and not from the files.
+        log.append(("put " if method == "PUT" else "delete ") + name, sync=False)
         return 200, ""
 
 
