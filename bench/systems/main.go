@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
@@ -35,6 +37,7 @@ func main() {
 	log.SetFlags(0)
 	program := flag.String("bloodhound", "../bin/bloodhound", "program to run")
 	runs := flag.Int("runs", 200, "runs without the bug")
+	only := flag.String("only", "", "kinds to run, divided by commas; all if empty")
 	flag.Parse()
 	path, err := filepath.Abs(*program)
 	if err != nil {
@@ -44,6 +47,9 @@ func main() {
 		"`init --system KIND`, and what it says without the bug.")
 	fmt.Print("\n| kind | property that the bug violates | found in | runs | without the bug |\n|---|---|---|---|---|\n")
 	for _, kind := range config.Systems() {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), kind) {
+			continue
+		}
 		if err := measure(path, kind, *runs); err != nil {
 			log.Fatalf("%s: %v", kind, err)
 		}

@@ -74,7 +74,8 @@ var manuals = map[string]program.Manual{
 		notReproducible("the run without faults varies, or no finding replayed"),
 		unknown("not all moments were tried, or there are none"),
 	}, "bloodhound sweep", "bloodhound sweep --kind power_loss --per-class 8"),
-	"verify": manual("Prints the hash of each run and, if two runs differ, the first differing event as it was in each of them. "+inDocument, []program.Exit{
+	"verify": manual("Prints the hash of each run and, if two runs differ, the first differing "+
+		"event as it was in each of them. "+inDocument, []program.Exit{
 		holds("all runs are equal, even if they violate a property"),
 		notReproducible("two runs differ"),
 		unknown("interrupted"),
@@ -85,9 +86,11 @@ var manuals = map[string]program.Manual{
 	"vm status": manual("", nil, "bloodhound vm status"),
 
 	"replay": manual(onScreen+" With `--at`, `--ps` and similar flags, it prints only the requested state.", []program.Exit{
-		holds("with `--at` and similar flags: the run is the same as the stored one; with `--all`: no failure occurs again. A plain replay ends with another code"),
+		holds("with `--at` and similar flags: the run is the same as the stored one; with `--all`: " +
+			"no failure occurs again. Without these flags, replay never ends with 0"),
 		violated("the violation occurs again, in the stored run or in a changed but reproducible run; with `--all`: a failure occurs again"),
-		notReproducible("the run is not reproducible, or differs from the stored one for no known reason; with `--all`: this holds for at least one run"),
+		notReproducible("the run is not reproducible, or differs from the stored one for no known " +
+			"reason; with `--all`: this holds for at least one run"),
 		unknown("the run has changed and no longer fails (stale), or it is the same and the checks now give another verdict; " +
 			"with `--all`: a replay is inconclusive, or a file cannot be read"),
 	}, "bloodhound replay e4bbcad0e9dc", "bloodhound replay e4bbcad0e9dc --at violation --ps --logs", "bloodhound replay --all --code ../patched"),
@@ -104,7 +107,8 @@ var manuals = map[string]program.Manual{
 		notReproducible("the run is not reproducible"),
 		unknown("a limit was reached first, or the run no longer fails"),
 	}, "bloodhound shrink e4bbcad0e9dc", "bloodhound shrink e4bbcad0e9dc --shrink-cpu 10m"),
-	"explain": manual("Prints the probability of failure over time, the moment of no return, and the decision made there. "+inDocument, []program.Exit{
+	"explain": manual("Prints the probability of failure over time, the moment of no return, and "+
+		"the decision made there. "+inDocument, []program.Exit{
 		holds("the moment of no return was found"),
 		notReproducible("the run is not reproducible"),
 		unknown("no moment of no return was found, or --runs or --time ran out"),
@@ -192,7 +196,8 @@ var manuals = map[string]program.Manual{
 	}, "bloodhound doctor", "bloodhound doctor ./server --port 8080"),
 	"docs":        manual("", nil, "bloodhound docs", "bloodhound docs faults"),
 	"docs search": manual("", nil, "bloodhound docs search power loss"),
-	"import":      manual("Prints the imported records, the omitted ones, and the name of the written configuration.", nil, "bloodhound import incident.jsonl"),
+	"import": manual("Prints the imported records, the omitted ones, and the name of the "+
+		"written configuration.", nil, "bloodhound import incident.jsonl"),
 	"init": manual("Prints the new file, and the parts that you should review.", nil,
 		"bloodhound init", "bloodhound init --from docker-compose.yml", "bloodhound init --template raft raft-test"),
 	"live":   {Examples: []string{"bloodhound live --once", "bloodhound live test ./internal/parser --run TestParse"}},

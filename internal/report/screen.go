@@ -282,6 +282,7 @@ func ScreenOf(s *StoryOf, arguments string) *Screen {
 	}
 	if s.File != "" {
 		c.Next = []Hint{
+			{"bloodhound replay " + s.ID + arguments, "the same run again"},
 			{"bloodhound explain " + s.ID + arguments, "why it fails"},
 			{"bloodhound report " + s.ID + arguments, "timeline as a page"},
 			{"bloodhound debug " + s.ID + arguments, "step backwards"},
@@ -316,7 +317,11 @@ func storyLines(s *StoryOf) (lines []string) {
 		cited = cited[max(0, len(cited)-screenOperations):]
 	}
 	for i := range cited {
-		add(operationLine(&cited[i]))
+		line := operationLine(&cited[i])
+		if replyOutlived(&cited[i], s.Outcome.Ledger.Injections) {
+			line.text += " (its reply was on the way)"
+		}
+		add(line)
 	}
 	loss := tellingLoss(s.Outcome.DiskChanges, cited, at)
 	if loss != nil {
@@ -469,6 +474,15 @@ func operationLine(op *history.Operation) storyLine {
 		text += " -> ok"
 	}
 	return storyLine{op.ReturnTimeNs, op.Return, text}
+}
+
+// replyOutlived reports whether the server of an operation was killed, or lost its power, after it had sent the reply and before the
+// client had it.
+func replyOutlived(op *history.Operation, injections []fault.Injection) bool {
+	return op.Type == history.Ok && slices.ContainsFunc(injections, func(f fault.Injection) bool {
+		return f.Node == op.Node && op.Node != "" && fault.Known(f.Kind) && fault.RowOf(f.Kind).Kills() &&
+			op.CallTimeNs < f.StartNs && f.StartNs < op.ReturnTimeNs && op.ReturnTimeNs < f.EndNs
+	})
 }
 
 // faultText tells a fault.
@@ -727,8 +741,8 @@ func foundLines(t *explore.Totals, id string) (lines []string) {
 func (c *Screen) shrinkFurther(t *explore.Totals, id, arguments string) {
 	for _, f := range t.Failures {
 		if f.ID == id && f.Shrunk != nil && f.Shrunk.End != "" && len(c.Next) > 1 {
-			c.Next = slices.Insert(c.Next, 1, Hint{"bloodhound shrink " + id + arguments, "a smaller run: " + f.Shrunk.End})
-			c.Next = c.Next[:3]
+			c.Next = slices.Insert(c.Next, 2, Hint{"bloodhound shrink " + id + arguments, "a smaller run: " + f.Shrunk.End})
+			c.Next = c.Next[:min(len(c.Next), 4)]
 		}
 	}
 }
@@ -893,7 +907,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, statu
 	if first != nil {
 		c = ScreenOf(first, arguments)
 		if first.File != "" && !r.Repeat.Once {
-			c.Next[0] = Hint{"bloodhound shrink " + first.ID + arguments, "the same failure in a smaller run"}
+			c.Next[1] = Hint{"bloodhound shrink " + first.ID + arguments, "the same failure in a smaller run"}
 		}
 	} else {
 		c = judged(status, 1)

@@ -175,7 +175,7 @@ func TestScreenSaysWhatIsLeft(t *testing.T) {
 	f := &explore.Failure{Failure: failure.Failure{ID: "x"}, Run: 2, Shrunk: &shrink.Shrunk{End: "the budget of 36.682s ended"}}
 	c := &Screen{Next: []Hint{{"a", ""}, {"b", ""}, {"c", ""}}}
 	c.shrinkFurther(&explore.Totals{Failures: []*explore.Failure{f}}, "x", " .")
-	if len(c.Next) != 3 || c.Next[0].Command != "a" || c.Next[1].Command != "bloodhound shrink x ." {
+	if len(c.Next) != 4 || c.Next[0].Command != "a" || c.Next[2].Command != "bloodhound shrink x ." {
 		t.Errorf("%v", c.Next)
 	}
 	stale := &explore.Totals{Runs: 1, Committed: []explore.Committed{{File: "failures/x.json", Standing: explore.Stale}}}

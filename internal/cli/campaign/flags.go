@@ -52,7 +52,7 @@ func addCampaign(f *campaignFlags, c *cobra.Command) {
 		"max-depth", fmt.Sprintf("bfs and dfs: maximum number of choices to change in a run (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	f.AddMode(c, flags.UsualFaults)
 	c.Flags().Var(flags.File(&f.corpus), "corpus", "coverage-guided: begin with the corpus in this `folder` (default: exploration.corpus, or none)")
-	flags.AddSwitch(c, &f.fullLength, "full-length", "swarm: play every run to its full length (default: exploration.length)")
+	flags.AddSwitch(c, &f.fullLength, "full-length", "swarm: play every run to its full length (default: only if exploration.length is full)")
 	flags.AddSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation, and list each distinct failure")
 	c.Flags().Var(flags.File(&f.html), "html", "write an HTML report of the search to this `file`")
 	c.Flags().Var(flags.File(&f.junit), "junit", "write the verdicts as JUnit XML to this `file`")

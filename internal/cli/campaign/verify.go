@@ -31,7 +31,8 @@ func verifyVerb(a *console.App) *cobra.Command {
 		Short: "Run one seed several times and compare the runs event by event",
 		Long: "Run one seed several times, each in a process of its own, and compare the complete traces. If two " +
 			"runs differ, print the first event that differs.\n\n" +
-			"Bloodhound places breakpoints in the programs' code. Every second run places them elsewhere. If a program reads its own code, these runs therefore differ from the others. The command checks only whether the runs are " +
+			"Bloodhound places breakpoints in the programs' code. Every second run places them " +
+			"elsewhere. If a program reads its own code, these runs therefore differ from the others. The command checks only whether the runs are " +
 			"identical. If they violate a property, it names the property.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return verifyProject(a, c, f, args) },
@@ -126,7 +127,8 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 			doc.Reason = now.Repeat.Reason
 		}
 		if !f.JSON {
-			fmt.Fprintf(a.Out, "run %d of %d: trace hash %s, %s, %.2fs\n", run, f.Runs, now.Hash, plural.Count(now.Events, "event"), float64(now.WallNs)/1e9)
+			fmt.Fprintf(a.Out, "run %d of %d: trace hash %s, %s, "+
+				"%.2fs\n", run, f.Runs, now.Hash, plural.Count(now.Events, "event"), float64(now.WallNs)/1e9)
 		}
 		if run == 1 {
 			first, files = now, reply.Outcome.Files
@@ -171,12 +173,14 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 func (d *VerifyDocument) judge() {
 	switch {
 	case d.Difference != nil && d.Difference.ReadsCode:
-		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1: %s", d.Difference.Run, explore.ReadsCode)
+		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from "+
+			"run 1: %s", d.Difference.Run, explore.ReadsCode)
 	case d.Difference != nil:
 		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1", d.Difference.Run)
 	case d.Reason != "":
 		d.ExitCode, d.Judgement = check.ExitNotReproducible,
-			fmt.Sprintf("NOT REPRODUCIBLE: %s %s equal, but the engine reports: %s", plural.Count(d.Runs, "run"), plural.Verb(d.Runs, "was", "were"), d.Reason)
+			fmt.Sprintf("NOT REPRODUCIBLE: %s %s equal, but the engine reports: "+
+				"%s", plural.Count(d.Runs, "run"), plural.Verb(d.Runs, "was", "were"), d.Reason)
 	default:
 		d.ExitCode, d.Judgement = check.ExitHolds, fmt.Sprintf("reproducible: %s of seed %d are equal, event by event (%s, trace hash %s)",
 			plural.Count(d.Runs, "run"), d.Tape.Own(), plural.Count(d.Events, "event"), d.Hash)

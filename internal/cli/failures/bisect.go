@@ -131,7 +131,8 @@ func requestBisect(ctx context.Context, a *console.App, url, id string, args []s
 			}
 			id := project.CommitOf(ctx, dir, *rev)
 			if id == "" {
-				return database.AsMistake(fmt.Errorf("%s is not a commit of the repository of %s; add the project's folder as an argument after the failure's id, or fetch the commit with git", *rev, dir))
+				return database.AsMistake(fmt.Errorf("%s is not a commit of the repository of %s; "+
+					"add the project's folder as an argument after the failure's id, or fetch the commit with git", *rev, dir))
 			}
 			*rev = id
 		}

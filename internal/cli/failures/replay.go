@@ -33,7 +33,7 @@ func replayVerb(a *console.App) *cobra.Command {
 		Long: "Replay a failure and compare the run with the stored one. ID is the id of a failure, a unique prefix" +
 			" of it, or the path of a failure file. If the run differs, replay lists what has changed. Files " +
 			"that were added to the project after the failure are listed, and hidden from the run so that it stays " +
-			"the same. If a file that the original run read has changed, the added files are not hidden.\n\n" +
+			"the same. If any of the files read by the original run has changed, the added files are not hidden.\n\n" +
 			"With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core, the run pauses once and " +
 			"prints the requested state. --logs then prints the lines written before that point. The run then " +
 			"continues to its end; inspecting it does not change it.\n\n" +

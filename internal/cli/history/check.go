@@ -75,7 +75,8 @@ func checkVerb(a *console.App) *cobra.Command {
 			"command reads standard input.\n\n" +
 			"Without flags, it tests whether the history is linearizable and treats each key as a register. If you give a " +
 			"configuration (by --config, or as a folder or file after the history), its properties judge the history.\n\n" +
-			"If you give the id or the file of a failure instead, the command judges the stored run again, by the configuration's current properties or by the flags.",
+			"If you give the id or the file of a failure instead, the command judges the stored run " +
+			"again, by the configuration's current properties or by the flags.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return errors.New("usage: bloodhound check FILE|ID [FOLDER or FILE]; FILE is a history, ID the id or the file of a failure")
@@ -86,15 +87,16 @@ func checkVerb(a *console.App) *cobra.Command {
 	}
 	j.AddPlacesAndDocument(c)
 	c.Flags().StringVar(&j.model, "model", "",
-		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list (for transactions: "+
-			"list-append, rw-register; for Jepsen's workloads: "+strings.Join(histories.WorkloadModels, ", ")+")")
+		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter or append-list; for transactions: "+
+			"list-append or rw-register; for Jepsen's workloads: "+strings.Join(histories.WorkloadModels, ", "))
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
 	flags.AddSwitch(c, &j.monotonic, "monotonic", "judge that values never decrease")
 	flags.AddSwitch(c, &j.durability, "durability", "judge that acknowledged values are there at the end")
 	c.Flags().StringVar(&j.delivery, "delivery", "", "judge the delivery of messages by this `level`: at-least-once, at-most-once, exactly-once")
-	c.Flags().StringVar(&j.order, "order", "", "with --delivery: the `order` in which messages must first arrive: none, publisher (as each client published them), total (one order for all)")
+	c.Flags().StringVar(&j.order, "order", "", "with --delivery, the required `order` of the "+
+		"messages' first arrivals: none, publisher (as each client published them), total (one order for all)")
 	c.Flags().StringSliceVar(&j.operations, "operations", nil, "judge the results of these `operations` only")
 	c.Flags().StringSliceVar(&j.keys, "keys", nil, "judge only the keys that match these `patterns`; * and ? are wildcards, a leading ! excludes")
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge only the property of this `name`; repeat for several")
@@ -437,7 +439,8 @@ func (j *judging) again(p *project.Project, failure *report.Failure, args []stri
 		if failure.Smallest != nil {
 			again += " --original"
 		}
-		return nil, 0, weight, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` replays the run and stores it", failure.ID, err, again))
+		return nil, 0, weight, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` replays the run "+
+			"and stores it", failure.ID, err, again))
 	}
 	if err != nil {
 		return nil, 0, weight, err

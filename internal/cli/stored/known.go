@@ -96,8 +96,7 @@ func WhereKnown(ctx context.Context, a *console.App, url string, p *project.Proj
 	asked := database.StoreURL(url, "") != ""
 	switch {
 	case p.Spec == nil && url != "":
-		return nil, fmt.Errorf("give the project's folder after the failure; a store groups failures by project " +
-			"and test")
+		return nil, fmt.Errorf("add the project's folder as an argument after the failure's id or file; a store groups failures by project and test")
 	case p.Spec == nil:
 		return nil, nil
 	}

@@ -16,7 +16,7 @@ import (
 func TestLinesOfProgressFit(t *testing.T) {
 	shrinking := shrinkLine("0123456789ab",
 		&shrink.Progress{Runs: 1234, Stage: "removing operations, moving faults",
-			Size: shrink.Size{Faults: 12, Operations: 98765, Decisions: 43210}}, time.Hour)
+			Size: shrink.Size{Faults: 12, Operations: 98765, Decisions: 43210}}, time.Hour, time.Second)
 	building := project.BuildLine(&config.Build{Node: "kv", Argv: []string{"go", "build", "-o", strings.Repeat("long/", 40)}}, 6*time.Second)
 	for _, c := range []struct {
 		parts []console.Part

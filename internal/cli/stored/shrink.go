@@ -62,9 +62,9 @@ func ShrinkBudgetOf(f *flags.Set, workers int) ShrinkBudget {
 }
 
 // shrinkLine is the line of progress of shrinking.
-func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []console.Part {
+func shrinkLine(id string, p *shrink.Progress, elapsed, idle time.Duration) []console.Part {
 	size := p.Size
-	return []console.Part{
+	parts := []console.Part{
 		{Text: "shrinking " + id, Colour: console.Bold},
 		{Text: plural.Count(size.Faults, "fault")},
 		{Text: plural.Count(size.Operations, "operation")},
@@ -73,7 +73,14 @@ func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []console.
 		{Text: elapsed.Round(time.Second).String()},
 		{Text: p.Stage, Colour: console.Grey},
 	}
+	if idle > idleShown {
+		parts = append(parts, console.Part{Text: "nothing smaller for " + idle.Round(time.Second).String()})
+	}
+	return parts
 }
+
+// idleShown is the time without a smaller run from which the line of progress shows it.
+const idleShown = 20 * time.Second
 
 // ShrinkFailure makes the smallest run of a failure smaller, or else the original one, and takes it into the failure.
 func ShrinkFailure(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, b ShrinkBudget,
@@ -85,10 +92,16 @@ func ShrinkFailure(ctx context.Context, a *console.App, s *project.Session, fail
 	if failure.Background == nil {
 		failure.Background = &explore.Background{}
 	}
+	smaller, smallest := time.Now(), shrink.Size{}
 	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature, failure.Background),
 		Workers: b.Workers, MaxRuns: b.Runs, MaxCPU: b.cpu, MaxTime: b.Time,
 		Progress: func(p shrink.Progress) {
-			show.ShowParts(func(elapsed time.Duration) []console.Part { return shrinkLine(failure.ID, &p, elapsed) })
+			if p.Size != smallest {
+				smaller, smallest = time.Now(), p.Size
+			}
+			show.ShowParts(func(elapsed time.Duration) []console.Part {
+				return shrinkLine(failure.ID, &p, elapsed, time.Since(smaller))
+			})
 		}}
 	from := shrink.Case{Tape: failure.Tape}
 	if small := failure.Smallest; small != nil {

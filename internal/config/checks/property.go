@@ -53,7 +53,8 @@ func allow(l *load.State, n *source.Node, key string) {
 	}
 	for _, other := range []string{"kind", "check", "timeout", "timeout_ms", "description"} {
 		if e := n.Entry(other); e != nil {
-			l.Fail(e.Key.Position, "remove it", "%s.%s has no effect with `allow`: the property is the same for every program", key, e.Key.Text)
+			l.Fail(e.Key.Position, "remove it", "%s.%s has no effect with `allow`, which only adds exceptions to a property that is the "+
+				"same for every program", key, e.Key.Text)
 		}
 	}
 	list := l.Allowances(n.Get("allow"), key+".allow")

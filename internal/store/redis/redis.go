@@ -87,7 +87,7 @@ func (r *Redis) failed(err error) error {
 	}
 	var late interface{ Timeout() bool }
 	if strings.HasPrefix(r.name, "rediss:") && errors.As(err, &late) && late.Timeout() {
-		return fmt.Errorf("store: %s: %w; the port may not speak TLS; redis:// connects without it", r.name, err)
+		return fmt.Errorf("store: %s: %w; perhaps the port does not speak TLS; redis:// connects without it", r.name, err)
 	}
 	if refusal.MatchString(err.Error()) {
 		return fmt.Errorf("store: %s: %w: %w", r.name, store.ErrRefused, err)
