@@ -200,7 +200,14 @@ func (s *Screen) nextCommands() (lines []string) {
 // coverage says which faults were injected, and where the full text is.
 func (s *Screen) coverage() (lines []string) {
 	if len(s.Tested) > 0 {
-		lines = append(lines, "Tested      "+strings.Replace(listed(s.Tested, ScreenColumns-12-6), " more", " more kinds", 1))
+		text := listed(s.Tested, ScreenColumns-12-len(" kinds"))
+		switch {
+		case strings.HasSuffix(text, " and 1 more"):
+			text += " kind"
+		case strings.HasSuffix(text, " more"):
+			text += " kinds"
+		}
+		lines = append(lines, "Tested      "+text)
 	}
 	if len(s.Missing) > 0 {
 		remedy := ""
@@ -423,7 +430,7 @@ func lastLoss(changes []record.DiskChange, untilNs int64) *record.DiskChange {
 }
 
 // microseconds writes a point of virtual time, in seconds to the microsecond.
-func microseconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns/1e3)/1e6) }
+func microseconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns)/1e9) }
 
 // milliseconds writes a point of virtual time, in seconds to the millisecond.
 func milliseconds(ns int64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
@@ -504,8 +511,9 @@ func onTarget(f *fault.Injection, target, form, be string) string {
 	if from, to, link := strings.Cut(target, "-"); link && f.Kind == fault.Partition {
 		return from + " and " + strings.TrimPrefix(to, ">") + " " + be + " cut off from each other"
 	}
-	if from, to, link := strings.Cut(target, "-"); link && f.Node == "" && strings.Contains(form, "of %s") {
-		return fmt.Sprintf(strings.Replace(form, "of %s", "between %s and %s", 1), from, strings.TrimPrefix(to, ">"))
+	if f.Node == "" && len(f.Directions) > 0 && strings.Contains(form, "of %s") {
+		link := f.Directions[0]
+		return fmt.Sprintf(strings.Replace(form, "of %s", "between %s and %s", 1), link.From, link.To)
 	}
 	return fmt.Sprintf(form, target)
 }
