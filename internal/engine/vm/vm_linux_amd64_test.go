@@ -305,7 +305,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("a paused world goes on: %+v, then %+v", first, again)
 	}
 	for rule, want := range map[string]string{"crash": "add the target", "crash on n9": "unknown node or link",
-		"clock_skew on n1": "does not inject clock_skew; it injects partition", "crash on n1 at fsync": "leave its moment out",
+		"clock_skew on n1": "does not inject clock_skew; it injects partition", "crash on n1 at fsync": "leave out its moment",
 		"sneeze on n1":               "unknown kind of fault",
 		"crash on n1 when event > 5": "can begin now"} {
 		if _, err := Ask(socket, Request{Do: Inject, Fault: rule}); err == nil || !strings.Contains(err.Error(), want) {

@@ -199,7 +199,7 @@ func TestPortWithoutTLS(t *testing.T) {
 	defer l.Close()
 	s := open(t, "rediss://"+l.Addr().String()+"?dial_timeout=50ms")
 	defer s.Close()
-	if err := s.Release(t.Context(), "l", "me"); err == nil || !strings.Contains(err.Error(), "may not speak TLS") {
+	if err := s.Release(t.Context(), "l", "me"); err == nil || !strings.Contains(err.Error(), "perhaps the port does not speak TLS") {
 		t.Error(err)
 	}
 	if n := came.Load(); n > 2 {
