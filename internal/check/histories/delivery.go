@@ -331,15 +331,18 @@ func received(o *history.Operation, verb deliveryVerb) []string {
 	return values
 }
 
-// boundReceipts lets a first delivery be as early as a receive of unknown outcome, unless each message arrives once at most.
+// boundReceipts narrows and widens when first deliveries were: before the acknowledgement of a consumer, which ends all deliveries
+// of a message, and as early as a receive of unknown outcome, unless each message arrives once at most.
 func (t *topic) boundReceipts() {
-	if t.level != AtLeastOnce {
-		return
-	}
 	for _, g := range t.groups {
 		for _, m := range g.received {
 			r := m.receiptBy(g)
-			r.low = min(r.low, g.firstUnknown)
+			if ack := g.acked[m.value]; ack != nil {
+				r.high = min(r.high, ack.Return)
+			}
+			if t.level == AtLeastOnce {
+				r.low = min(r.low, g.firstUnknown)
+			}
 		}
 	}
 }

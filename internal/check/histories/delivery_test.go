@@ -111,6 +111,8 @@ func TestDelivery(t *testing.T) {
 			"p:send=1 r:send=2 p! r! c@g:receive c!2 c@g:receive c!1 d@h:receive d!2 d@h:receive d!1 d@h:receive d!" + drained, "holds"},
 		{"seen before it was published", AtLeastOnce, TotalOrder,
 			"p:send=1 c@g:receive c!1 r:send=2 r! p! d@h:receive d!2 d@h:receive d!1 d@h:receive d! c@g:receive c!2" + drained, "reordered"},
+		{"acknowledged before another one came", AtMostOnce, TotalOrder,
+			"p:send=1 p! d@g:receive p:send=2 p! c@g:ack=2 c! c@g:receive c!1 d!2" + drained, "reordered"},
 		{"one message only", AtLeastOnce, TotalOrder, "p:send=1 p! c@g:receive c!1" + drained, "never in question"},
 	} {
 		v := judgeDelivery(c.level, c.order, exchange(t, c.short))
@@ -368,7 +370,8 @@ func randomExchange(r *rand.Rand, level string) []history.Operation {
 	batch := r.IntN(3) == 0
 	var events []history.Event
 	var sent []string
-	got := map[string]int{} // of each group, how far it is in sent
+	got := map[string]int{}        // of each group, how far it is in sent
+	known := map[string][]string{} // by group: what a receive has returned, which a consumer may acknowledge
 	add := func(e history.Event) {
 		e.Number, e.Key = uint64(len(events)+1), "q"
 		e.TimeNs = int64(e.Number)
@@ -409,6 +412,10 @@ func randomExchange(r *rand.Rand, level string) []history.Operation {
 			}
 			text, _ := json.Marshal(list)
 			e.Output = string(text)
+			known[c.group] = append(known[c.group], list...)
+		}
+		if e.Op == "receive" && e.Output != "" {
+			known[c.group] = append(known[c.group], e.Output)
 		}
 		add(e)
 	}
@@ -429,8 +436,8 @@ func randomExchange(r *rand.Rand, level string) []history.Operation {
 				number++
 			}
 			sent = append(sent, e.Input)
-		case len(sent) > 0 && r.IntN(6) == 0:
-			e.Op, e.Input = "ack", sent[r.IntN(len(sent))]
+		case len(known[c.group]) > 0 && r.IntN(4) == 0:
+			e.Op, e.Input = "ack", known[c.group][r.IntN(len(known[c.group]))]
 		case batch:
 			e.Op = "poll"
 		default:
