@@ -78,12 +78,18 @@ func TestKilledWithSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if i%4 != 0 {
+		awaitSnapshots := func() {
 			for !holdsSnapshots(c.Process.Pid) && time.Since(start) < time.Minute {
 				time.Sleep(10 * time.Millisecond) // nothing reports a snapshot
 			}
 		}
+		if i%4 != 0 {
+			awaitSnapshots()
+		}
 		time.Sleep(time.Duration(r.Int64N(int64(time.Second)))) // the moment is chance
+		if i%4 != 0 {
+			awaitSnapshots() // those of before may be gone
+		}
 		after := time.Since(start)
 		if holdsSnapshots(c.Process.Pid) {
 			held++
