@@ -106,14 +106,6 @@ type consumers struct {
 	acked       map[string]*history.Operation // by message
 }
 
-// refutation is a violation, with the operations that show it.
-type refutation struct {
-	event    uint64
-	timeNs   int64
-	claim    failure.Claim
-	evidence []string
-}
-
 // delivered judges what consumers received of what publishers sent, topic by topic. The rules are those of at-least-once
 // delivery in messaging standards (MQTT 5.0, section 4.3; AMQP 1.0, section 2.6.12).
 func delivered(p *world.Property, ops []history.Operation, cut string) verdict.Verdict {
@@ -144,8 +136,7 @@ func delivered(p *world.Property, ops []history.Operation, cut string) verdict.V
 	}
 	v.LeftOut = left.lines()
 	if worst != nil {
-		v.Violate(worst.event, worst.timeNs, worst.claim)
-		v.Evidence = worst.evidence
+		worst.violate(&v)
 		if lost {
 			return verdict.AtEnd(p, v, cut)
 		}
@@ -378,11 +369,7 @@ func (t *topic) sortedGroups() []*consumers {
 
 // firstConflict returns the violation that shows first, if there is one, and whether it is a loss.
 func (t *topic) firstConflict(order string) (first *refutation, isLoss bool) {
-	consider := func(c *refutation) {
-		if c != nil && (first == nil || c.event < first.event) {
-			first = c
-		}
-	}
+	consider := func(c *refutation) { first = earlier(first, c) }
 	groups := t.sortedGroups()
 	for _, m := range t.messages {
 		consider(t.invented(m))
@@ -526,7 +513,7 @@ func (g *consumers) words(before string) string {
 
 func (t *topic) conflict(at *history.Operation, claim failure.Claim, evidence []string) *refutation {
 	claim.Words = fmt.Sprintf("%q: %s", t.key, claim.Words)
-	return &refutation{event: at.Return, timeNs: at.ReturnTimeNs, claim: claim, evidence: evidence}
+	return refutationAt(at, claim, evidence...)
 }
 
 func clientOf(o *history.Operation) string {
@@ -534,10 +521,6 @@ func clientOf(o *history.Operation) string {
 		return "client " + o.Client + " of group " + o.Group
 	}
 	return "client " + o.Client
-}
-
-func lineOf(o *history.Operation, what string) string {
-	return describe(*o, strings.TrimSpace(what), false)
 }
 
 func receiptLine(o *history.Operation, m *message) string {

@@ -3,6 +3,7 @@ package histories
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -30,15 +31,14 @@ func (t *topic) outOfTurn(g *consumers) (first *refutation) {
 			byPublisher[m.sent.Client] = append(byPublisher[m.sent.Client], m)
 		}
 	}
-	for _, list := range byPublisher {
+	for _, publisher := range slices.Sorted(maps.Keys(byPublisher)) {
+		list := byPublisher[publisher]
 		slices.SortFunc(list, func(x, y *message) int { return cmp.Compare(x.sent.Call, y.sent.Call) })
 		var soonest *message // of the later ones, the one that was certainly received first
 		for i := len(list) - 1; i >= 0; i-- {
 			m := list[i]
 			if soonest != nil && certainlyBefore(soonest, m, g) {
-				if c := t.swapped(m, soonest, g); first == nil || c.event < first.event {
-					first = c
-				}
+				first = earlier(first, t.swapped(m, soonest, g))
 			}
 			if soonest == nil || soonerReceipt(m, soonest, g) {
 				soonest = m

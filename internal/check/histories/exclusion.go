@@ -59,7 +59,8 @@ type latch struct {
 	open     map[string][]int     // by client: its holds in holds that it has not given up
 }
 
-const forEver = int64(1)<<62 - 1
+// endOfTime is when a hold without a lease ends, in ns.
+const endOfTime = int64(1)<<62 - 1
 
 // exclusive judges that no two clients know at one time that they hold a lock, that leases which are renewed in time are kept,
 // and that fencing tokens increase.
@@ -89,15 +90,12 @@ func exclusive(p *world.Property, ops []history.Operation) verdict.Verdict {
 		acquired += len(l.acquired)
 		contended = contended || l.contended()
 		for _, c := range []*refutation{l.overlap(), l.revoked(), l.tokens(), l.stale()} {
-			if c != nil && (worst == nil || c.event < worst.event) {
-				worst = c
-			}
+			worst = earlier(worst, c)
 		}
 	}
 	v.LeftOut = left.lines()
 	if worst != nil {
-		v.Violate(worst.event, worst.timeNs, worst.claim)
-		v.Evidence = worst.evidence
+		worst.violate(&v)
 		return v
 	}
 	switch unjudged := left.unjudged(&p.Check, len(latches)); {
@@ -128,7 +126,7 @@ func (l *latch) add(o *history.Operation, verb lockVerb) error {
 	positive := o.Type == history.Ok && o.Output != "false"
 	switch verb {
 	case lockAcquire, lockRenew:
-		lease := forEver
+		lease := endOfTime
 		if o.Input != "" {
 			d, err := time.ParseDuration(o.Input)
 			if err != nil || d <= 0 {
@@ -148,7 +146,7 @@ func (l *latch) add(o *history.Operation, verb lockVerb) error {
 		case verb == lockAcquire:
 			l.acquired = append(l.acquired, o)
 		}
-		l.hold(who, o, min(o.CallTimeNs+min(lease, forEver-o.CallTimeNs), forEver))
+		l.hold(who, o, min(o.CallTimeNs+min(lease, endOfTime-o.CallTimeNs), endOfTime))
 	case lockRelease:
 		l.end(who, o)
 	case lockUse:
@@ -202,8 +200,7 @@ func (l *latch) overlap() *refutation {
 		}
 		if rival != nil && rival.to > h.from {
 			claim := heldByTwo.Cause().Claim("clients %s and %s hold %q at the same time", rival.by, h.by, l.key)
-			return &refutation{event: h.since.Return, timeNs: h.since.ReturnTimeNs, claim: claim,
-				evidence: []string{rival.words(), h.words()}}
+			return refutationAt(h.since, claim, rival.words(), h.words())
 		}
 		switch {
 		case longest == nil || h.to > longest.to && h.by == longest.by:
@@ -219,7 +216,7 @@ func (l *latch) overlap() *refutation {
 
 func (h *hold) words() string {
 	until := "until it asks for more"
-	if h.to < forEver {
+	if h.to < endOfTime {
 		until = "until " + verdict.Seconds(h.to)
 	}
 	return lineOf(h.since, h.since.Op+" -> ok") + "; holds it " + until
@@ -235,8 +232,7 @@ func (l *latch) revoked() *refutation {
 			}
 			claim := leaseRevoked.Cause(o.Op).Claim("%q: the lease of client %s was gone %s before it could expire", l.key, h.by,
 				verdict.Seconds(h.to-o.ReturnTimeNs))
-			return &refutation{event: o.Return, timeNs: o.ReturnTimeNs, claim: claim,
-				evidence: []string{h.words(), lineOf(o, o.Op+" -> gone")}}
+			return refutationAt(o, claim, h.words(), lineOf(o, o.Op+" -> gone"))
 		}
 	}
 	return nil
@@ -258,8 +254,8 @@ func (l *latch) stale() *refutation {
 	return notIncreasing(l.uses, staleHolder, func(o *history.Operation) (int64, bool) { return token(o.Input) }, true)
 }
 
-// notIncreasing finds an operation whose number is less than that of one that had returned before it was called, or the same unless
-// equal ones are allowed. Two with the same number are not allowed either, even at one time.
+// notIncreasing finds an operation with a lower number than an operation that returned before it was called. Unless equal is set,
+// it also finds two operations with the same number, even if they overlap.
 func notIncreasing(ops []*history.Operation, code failure.Code, number func(*history.Operation) (int64, bool), equal bool) *refutation {
 	returned := slices.Clone(ops)
 	slices.SortFunc(returned, func(x, y *history.Operation) int { return cmp.Compare(x.Return, y.Return) })
@@ -279,8 +275,7 @@ func notIncreasing(ops []*history.Operation, code failure.Code, number func(*his
 		if a.Return > b.Return {
 			late = a
 		}
-		return &refutation{event: late.Return, timeNs: late.ReturnTimeNs, claim: code.Cause().Claim("%s", words),
-			evidence: []string{numberLine(a, x), numberLine(b, y)}}
+		return refutationAt(late, code.Cause().Claim("%s", words), numberLine(a, x), numberLine(b, y))
 	}
 	for _, o := range ops {
 		n, ok := number(o)

@@ -86,14 +86,11 @@ func prefixes(p *world.Property, ops []history.Operation) verdict.Verdict {
 		}
 		restores += len(d.restores)
 		commits += len(d.order)
-		if c := d.firstConflict(p.Check.Order == TotalOrder); c != nil && (worst == nil || c.event < worst.event) {
-			worst = c
-		}
+		worst = earlier(worst, d.firstConflict(p.Check.Order == TotalOrder))
 	}
 	v.LeftOut = left.lines()
 	if worst != nil {
-		v.Violate(worst.event, worst.timeNs, worst.claim)
-		v.Evidence = worst.evidence
+		worst.violate(&v)
 		return v
 	}
 	switch unjudged := left.unjudged(&p.Check, len(databases)); {
@@ -124,12 +121,8 @@ func (d *database) add(o *history.Operation, verb copyVerb) {
 	case verb == copyBackup:
 		d.backups = append(d.backups, o)
 	default:
-		r := &restored{op: o, has: map[string]bool{}}
-		r.values, r.broken = received(o, receiveBatch), false
-		if o.Output != "" && !json.Valid([]byte(o.Output)) {
-			r.broken = true
-		}
-		d.restores = append(d.restores, r)
+		d.restores = append(d.restores, &restored{op: o, values: received(o, receiveBatch), has: map[string]bool{},
+			broken: o.Output != "" && !json.Valid([]byte(o.Output))})
 	}
 }
 
@@ -250,7 +243,7 @@ func (d *database) apart(ordered bool) *refutation {
 
 func (d *database) conflict(r *restored, claim failure.Claim, lines ...string) *refutation {
 	claim.Words = fmt.Sprintf("%q: %s", d.key, claim.Words)
-	return &refutation{event: r.op.Return, timeNs: r.op.ReturnTimeNs, claim: claim, evidence: append(lines, restoreLine(r))}
+	return refutationAt(r.op, claim, append(lines, restoreLine(r))...)
 }
 
 func restoreLine(r *restored) string {

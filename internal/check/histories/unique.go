@@ -58,14 +58,13 @@ func uniqueIDs(p *world.Property, ops []history.Operation) verdict.Verdict {
 		return v
 	}
 	if p.Check.Order == IncreasingOrder {
+		var worst *refutation
 		for _, list := range byKey {
 			c := notIncreasing(list, notHigher, func(o *history.Operation) (int64, bool) { return token(o.Output) }, false)
-			if c != nil && (v.Status != verdict.Violated || c.event < v.Event) {
-				v.Violate(c.event, c.timeNs, c.claim)
-				v.Evidence = c.evidence
-			}
+			worst = earlier(worst, c)
 		}
-		if v.Status == verdict.Violated {
+		if worst != nil {
+			worst.violate(&v)
 			return v
 		}
 	}

@@ -27,7 +27,7 @@ var (
 	watchBeforeRev = failure.Declare("watch/too-early")
 )
 
-// change is an event of a watch, or what a write did.
+// change is one put or delete of a key: a watch reports it, or a write made it.
 type change struct {
 	Key      string `json:"key"`
 	Type     string `json:"type"` // put or delete
@@ -73,13 +73,11 @@ func watched(p *world.Property, ops []history.Operation, cut string) verdict.Ver
 		return verdict.Undecided(p, "%s", w.bad)
 	}
 	if c := w.firstConflict(); c != nil {
-		v.Violate(c.event, c.timeNs, c.claim)
-		v.Evidence = c.evidence
+		c.violate(&v)
 		return v
 	}
 	if c := w.missedAtEnd(); c != nil {
-		v.Violate(c.event, c.timeNs, c.claim)
-		v.Evidence = c.evidence
+		c.violate(&v)
 		return verdict.AtEnd(p, v, cut)
 	}
 	events := 0
@@ -88,13 +86,13 @@ func watched(p *world.Property, ops []history.Operation, cut string) verdict.Ver
 			events += len(b.changes)
 		}
 	}
-	switch {
+	switch unread := w.unread(); {
 	case len(w.watchers) == 0:
 		v.Idle, v.Reason = true, "nothing was watched"
 	case events == 0:
 		v.Idle, v.Reason = true, "no watch saw a change"
-	case w.unread() != "":
-		v.Reason = w.unread()
+	case unread != "":
+		v.Reason = unread
 	default:
 		v.Status = verdict.Holds
 	}
@@ -152,7 +150,7 @@ func (w *watching) observe(o *history.Operation) {
 	b := &batch{op: o}
 	if o.Output != "" {
 		if err := json.Unmarshal([]byte(o.Output), &b.changes); err != nil {
-			w.bad = cmp.Or(w.bad, fmt.Sprintf("client %s observes %s at event %d, which is no list of changes: %v", o.Client,
+			w.bad = cmp.Or(w.bad, fmt.Sprintf("client %s observes %s at event %d, which is not a list of changes: %v", o.Client,
 				verdict.Shorten(o.Output), o.Return, err))
 		}
 	}
@@ -181,7 +179,7 @@ func (w *watching) write(o *history.Operation) {
 	w.writes = append(w.writes, o)
 	name := changeName(o.Key, kind, o.Input)
 	if kind == "delete" {
-		return // deletes have no value that tells them apart: what they did is known by their revision
+		return // deletes have no value to tell them apart; only their revisions do
 	}
 	w.sent[name] = o
 	if o.Type != history.Ok {
@@ -205,11 +203,7 @@ func (x *watcher) covers(key string) bool { return KeyMatches([]string{x.pattern
 
 // firstConflict returns the violation that shows first among those that later events cannot undo.
 func (w *watching) firstConflict() (first *refutation) {
-	consider := func(c *refutation) {
-		if c != nil && (first == nil || c.event < first.event) {
-			first = c
-		}
-	}
+	consider := func(c *refutation) { first = earlier(first, c) }
 	if c := w.apart(); c != nil {
 		return c // there is no log to compare with
 	}
@@ -258,17 +252,16 @@ func (w *watching) lookOf(a, b change) *history.Operation {
 
 // invented finds a change that no write can have made before it was seen.
 func (w *watching) invented() (first *refutation) {
-	for c, o := range w.seen {
-		if c.Type != "put" {
-			continue
-		}
-		sent := w.sent[changeName(c.Key, c.Type, c.Value)]
-		if sent != nil && sent.Call < o.Return {
-			continue
-		}
-		claim := watchInvented.Cause().Claim("client %s saw %s of %q, which was never written", o.Client, changeWords(c), c.Key)
-		if r := w.shown(o, claim); first == nil || r.event < first.event {
-			first = r
+	for _, x := range w.watchers {
+		for _, b := range x.batches {
+			for _, c := range b.changes {
+				sent := w.sent[changeName(c.Key, c.Type, c.Value)]
+				if c.Type != "put" || sent != nil && sent.Call < b.op.Return {
+					continue
+				}
+				claim := watchInvented.Cause().Claim("client %s saw %s of %q, which was never written", b.op.Client, changeWords(c), c.Key)
+				first = earlier(first, w.shown(b.op, claim))
+			}
 		}
 	}
 	return first
@@ -448,9 +441,7 @@ func (w *watching) missedAtEnd() (first *refutation) {
 				changeWords(change{Type: "put", Value: o.Input}), o.Key))
 			r.evidence = []string{lineOf(x.start, "watch "+x.pattern+" from "+cmp.Or(x.start.Input, "now")),
 				lineOf(o, o.Op+" "+verdict.Shorten(o.Input)+" -> ok"), lineOf(x.idle, "observe -> nothing")}
-			if first == nil || r.event < first.event {
-				first = r
-			}
+			first = earlier(first, r)
 			break
 		}
 	}
@@ -479,13 +470,7 @@ func (w *watching) unread() string {
 }
 
 func (w *watching) shown(o *history.Operation, claim failure.Claim) *refutation {
-	r := refutationAt(o, claim)
-	r.evidence = []string{lineOf(o, o.Op+" -> "+verdict.Shorten(o.Output))}
-	return r
-}
-
-func refutationAt(o *history.Operation, claim failure.Claim) *refutation {
-	return &refutation{event: o.Return, timeNs: o.ReturnTimeNs, claim: claim}
+	return refutationAt(o, claim, lineOf(o, o.Op+" -> "+verdict.Shorten(o.Output)))
 }
 
 func changeWords(c change) string {
