@@ -19,32 +19,15 @@ func judgeDelivery(level, order string, ops []history.Operation) verdict.Verdict
 	return delivered(&world.Property{Name: "d", Check: world.Check{Type: world.Delivery, Subject: world.Subject{Level: level, Order: order}}}, ops, "")
 }
 
-// exchange writes a history of one queue in short words, one event each: "p:send=1" invokes, "p!" is ok, "p/" failed, "p?" has an
-// unknown outcome. "c@g:receive" has the group g, "c!2" returns message 2, and "c![1,2]" two messages of a poll.
+// exchange writes a history of one queue as told does: "c@g:receive" has the group g, "c!2" returns message 2, and "c![1,2]" two
+// messages of a poll.
 func exchange(t testing.TB, text string) []history.Operation {
 	t.Helper()
-	var events []history.Event
-	ops, groups := map[string]string{}, map[string]string{}
-	for i, word := range strings.Fields(text) {
-		e := history.Event{Number: uint64(i + 1), TimeNs: int64(i+1) * 1e6, Key: "q"}
-		if client, rest, ok := strings.Cut(word, ":"); ok {
-			e.Type = history.Invoke
-			e.Client, e.Group, _ = strings.Cut(client, "@")
-			e.Op, e.Input, _ = strings.Cut(rest, "=")
-			ops[e.Client], groups[e.Client] = e.Op, e.Group
-		} else {
-			at := strings.IndexAny(word, "!/?")
-			e.Client, e.Output = word[:at], word[at+1:]
-			e.Type = map[byte]history.Type{'!': history.Ok, '/': history.Fail, '?': history.Info}[word[at]]
-			e.Op, e.Group = ops[e.Client], groups[e.Client]
-		}
-		events = append(events, e)
+	ops := told(t, text)
+	for i := range ops {
+		ops[i].Key = "q"
 	}
-	list, err := history.Pair(events)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return list
+	return ops
 }
 
 // Each anomaly is found by the level and the order that forbid it, and by no other.

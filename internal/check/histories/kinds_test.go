@@ -34,7 +34,8 @@ func judgeKind(kind world.CheckType, order string, ops []history.Operation) verd
 	return MethodOf(kind).Judge(p, ops, "")
 }
 
-// told writes a history as exchange does, where "a:put/k=1" names a key and "a!true" an output; each word is a millisecond.
+// told writes a history in short words, one event and one millisecond each: "a:put/k=1" invokes put of the key k with the input 1,
+// "a@g:put" does so in the group g, "a!true" is ok with the output true, "a/" failed, and "a?" has an unknown outcome.
 func told(t testing.TB, text string) []history.Operation {
 	t.Helper()
 	var events []history.Event
@@ -42,15 +43,17 @@ func told(t testing.TB, text string) []history.Operation {
 	for i, word := range strings.Fields(text) {
 		e := history.Event{Number: uint64(i + 1), TimeNs: int64(i+1) * 1e6}
 		if client, rest, ok := strings.Cut(word, ":"); ok && !strings.ContainsAny(client, "!/?") {
-			e.Type, e.Client = history.Invoke, client
+			e.Type = history.Invoke
+			e.Client, e.Group, _ = strings.Cut(client, "@")
 			rest, e.Input, _ = strings.Cut(rest, "=")
 			e.Op, e.Key, _ = strings.Cut(rest, "/")
-			open[client] = e
+			open[e.Client] = e
 		} else {
 			at := strings.IndexAny(word, "!/?")
 			e.Client, e.Output = word[:at], word[at+1:]
 			e.Type = map[byte]history.Type{'!': history.Ok, '/': history.Fail, '?': history.Info}[word[at]]
-			e.Op, e.Key = open[e.Client].Op, open[e.Client].Key
+			call := open[e.Client]
+			e.Op, e.Key, e.Group = call.Op, call.Key, call.Group
 		}
 		events = append(events, e)
 	}
@@ -59,6 +62,22 @@ func told(t testing.TB, text string) []history.Operation {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return ops
+}
+
+// Of two violations that show at one event, the same one is reported every time.
+func TestSameRefutationEveryTime(t *testing.T) {
+	changes := `[{"key":"j","type":"put","value":"8","revision":5},{"key":"k","type":"put","value":"9","revision":6}]`
+	watch := told(t, "a:put/k=1 a!4 w:watch/*=4 w! w:observe w!"+changes)
+	swaps := exchange(t, "p:send=1 p! p:send=2 p! q:send=3 q! q:send=4 q! c:poll c![2,4,1,3] c:poll c!")
+	first := [2]verdict.Verdict{judgeKind(world.Watch, "", watch), judgeDelivery(AtLeastOnce, PublisherOrder, swaps)}
+	for range 50 {
+		again := [2]verdict.Verdict{judgeKind(world.Watch, "", watch), judgeDelivery(AtLeastOnce, PublisherOrder, swaps)}
+		for i := range first {
+			if first[i].Status != verdict.Violated || again[i].Reason != first[i].Reason {
+				t.Fatalf("%s %q, then %s %q", first[i].Status, first[i].Reason, again[i].Status, again[i].Reason)
+			}
+		}
+	}
 }
 
 // Each anomaly is found, and what a correct system may do is not one.
