@@ -109,11 +109,9 @@ func (s *Service) takeCheckpoint(r attach.Request) (*checkpoint.Checkpoint, erro
 		return nil, errors.New("the program was not built with `bloodhound live build`: set `restore` for the " +
 			"node, to a command that starts a program built that way")
 	case r.Router && s.Router == nil:
-		return nil, errors.New("the program is not a router that answers other domains: set Router in its " +
-			"live.Service")
+		return nil, errors.New("the program is not a router that answers other domains: set Router in its live.Service")
 	case handler == nil && !r.Router:
-		return nil, fmt.Errorf("there is no handler %s: choose one of "+
-			"%s", r.Handler, slices.Sorted(maps.Keys(s.Handlers)))
+		return nil, fmt.Errorf("there is no handler %s: choose one of %s", r.Handler, slices.Sorted(maps.Keys(s.Handlers)))
 	case r.Change != nil && s.Change == nil:
 		return nil, errors.New("the program cannot load a new configuration: set Change in its live.Service")
 	}

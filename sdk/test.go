@@ -133,8 +133,7 @@ func lacks(total map[string]*Count, runs int) (list []string) {
 			list = append(list, fmt.Sprintf("%s could not happen, because no such call was made before Quiet: "+
 				"make one, or remove its rate", kind))
 		case n.Delivered == 0 && runs == 1:
-			list = append(list, fmt.Sprintf("%s never happened, because the first run has no faults: play more "+
-				"runs", kind))
+			list = append(list, fmt.Sprintf("%s never happened, because the first run has no faults: play more runs", kind))
 		case n.Delivered == 0 && n.hoped == 0:
 			list = append(list, fmt.Sprintf("%s never happened, because other faults left it no call: lower "+
 				"their rates, or remove it", kind))
@@ -184,8 +183,7 @@ func (c Campaign) failure(t *testing.T, tp tape.Tape, r *Run, runs int, body fun
 	if err != nil {
 		return fmt.Sprintf("%s\ncannot store the tape of the failure: %v", r.text(), err)
 	}
-	return fmt.Sprintf("%s\nrun %d failed; shrunk in %s from %s to %d\nrun it again:  go test -run '%s' "+
-		"-sdk.replay=%s",
+	return fmt.Sprintf("%s\nrun %d failed; shrunk in %s from %s to %d\nrun it again:  go test -run '%s' -sdk.replay=%s",
 		r.text(), runs+1, plural.Count(tries, "run"), plural.Count(first, "choice"), len(r.src.Decisions()), name, file)
 }
 

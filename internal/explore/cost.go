@@ -50,8 +50,7 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 	add := func(format string, arguments ...any) { list = append(list, fmt.Sprintf(format, arguments...)) }
 	if c.Start >= costlyStart && t.Runs >= 2 && 2*t.Starts > t.Runs {
 		add("%d of %s started from boot, and starting took %d %% of the time of runs: let runs start from "+
-			"snapshots (leave out --from-boot, raise "+
-			"--snapshot-memory)", t.Starts, plural.Count(t.Runs, "run"), c.Start)
+			"snapshots (leave out --from-boot, raise --snapshot-memory)", t.Starts, plural.Count(t.Runs, "run"), c.Start)
 	}
 	if t.Events > 0 && 100*t.TailEvents/t.Events >= costlyTail {
 		text := fmt.Sprintf("%d %% of the events come after the chaos phase", 100*t.TailEvents/t.Events)

@@ -204,8 +204,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 			s.Unknown = append(s.Unknown, "fault "+reason+" (no fault of any kind was observed, so nothing ran under faults)")
 			continue
 		}
-		s.Notices = append(s.Notices, "fault "+reason+" (list it in faults.require_observed to make the verdict "+
-			"unknown)")
+		s.Notices = append(s.Notices, "fault "+reason+" (list it in faults.require_observed to make the verdict unknown)")
 	}
 	missed, remedy := check.Missed(spec, &t.Evidence)
 	for _, kind := range missed {

@@ -62,8 +62,7 @@ func (e *Explanation) Check() error {
 	}
 	for _, p := range points {
 		if p.Failed < 0 || p.Failed > p.Runs || !(p.Low >= 0 && p.Low <= p.High && p.High <= 1) {
-			return fmt.Errorf("%d of %s from %d ns on is not a valid share, or %g to %g is not a valid "+
-				"interval", p.Failed,
+			return fmt.Errorf("%d of %s from %d ns on is not a valid share, or %g to %g is not a valid interval", p.Failed,
 				plural.Count(p.Runs, "run"), p.AtNs, p.Low, p.High)
 		}
 	}

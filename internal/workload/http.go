@@ -105,8 +105,7 @@ func parseStatuses(list string) ([]statusRange, error) {
 		low, err1 := strconv.Atoi(from)
 		high, err2 := strconv.Atoi(to)
 		if err1 != nil || err2 != nil || low < 300 || high > 599 || low > high {
-			return nil, fmt.Errorf("fail_status %q: %q is not a status or a range of statuses from 300 to "+
-				"599", list, word)
+			return nil, fmt.Errorf("fail_status %q: %q is not a status or a range of statuses from 300 to 599", list, word)
 		}
 		ranges = append(ranges, statusRange{low, high})
 	}

@@ -58,8 +58,7 @@ func prepare(name string, source sdk.Source, list []Route) *routes.Table[route] 
 		var answers []sdk.Answer
 		for _, a := range r.Answers {
 			if a.Status < 200 || a.Status > 999 {
-				panic(fmt.Sprintf("httpfault: %d of %s %s is not the status of an "+
-					"answer", a.Status, name, r.Operation))
+				panic(fmt.Sprintf("httpfault: %d of %s %s is not the status of an answer", a.Status, name, r.Operation))
 			}
 			answers = append(answers, sdk.Answer{Name: strconv.Itoa(a.Status), Before: a.Before, After: a.After, Breach: a.Breach})
 		}

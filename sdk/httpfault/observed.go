@@ -87,8 +87,7 @@ func fresh(code string, noJSON bool) (a Answer, err error) {
 		a = unparsable
 	}
 	if a.Status, err = strconv.Atoi(code); err != nil || a.Status < 200 || a.Status > 999 || strconv.Itoa(a.Status) != code {
-		return a, fmt.Errorf("production counted the status %s, which no test can play: remove it from the "+
-			"counts", code)
+		return a, fmt.Errorf("production counted the status %s, which no test can play: remove it from the counts", code)
 	}
 	return a, nil
 }

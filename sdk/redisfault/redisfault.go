@@ -99,8 +99,7 @@ func Hook(name string, source sdk.Source, f Faults) redis.Hook {
 		p := &command{sdk.NewPoint(source, name, c.Operation, c.Rates, answers...), c.Answers}
 		for _, n := range c.Names {
 			if n != strings.ToLower(n) || h.commands[n] != nil {
-				panic(fmt.Sprintf("redisfault: %q of %s is not a command in lower case, or it is there "+
-					"twice", n, name))
+				panic(fmt.Sprintf("redisfault: %q of %s is not a command in lower case, or it is there twice", n, name))
 			}
 			h.commands[n] = p
 		}

@@ -27,8 +27,7 @@ func testVerb(a *console.App) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if actors && (f.budget > 0 || f.comment != "") {
-				return errors.New("--budget and --comment do not apply to --actor-mode; limit its tests with " +
-					"--timeout")
+				return errors.New("--budget and --comment do not apply to --actor-mode; limit its tests with --timeout")
 			}
 			if actors {
 				return runActors(a, c, f, args)

@@ -71,8 +71,7 @@ func bisectFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string
 	}
 	if p.Spec == nil {
 		os.RemoveAll(p.State)
-		return fmt.Errorf("give the project's folder: bloodhound bisect %s FOLDER --good "+
-			"REV", flags.ShellQuote(args[0]))
+		return fmt.Errorf("give the project's folder: bloodhound bisect %s FOLDER --good REV", flags.ShellQuote(args[0]))
 	}
 	b, err := stored.NewBisector(ctx, a, f, p, failure, console.NewProgress(a.Err, false, f.JSON))
 	if err != nil {
@@ -140,8 +139,7 @@ func requestBisect(ctx context.Context, a *console.App, url, id string, args []s
 			return err
 		}
 		fmt.Fprintf(a.Out, "a worker of %s that has the repository now searches for the commit that introduced "+
-			"or fixed failure %s of %s; the failure's page on the dashboard will show the "+
-			"answer\n", s, f.ID, test.Name)
+			"or fixed failure %s of %s; the failure's page on the dashboard will show the answer\n", s, f.ID, test.Name)
 		return nil
 	})
 }

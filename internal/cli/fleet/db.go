@@ -267,8 +267,7 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			if err := adds.Flush(ctx); err != nil {
 				return err
 			}
-			return database.AsMistake(fmt.Errorf("%s:%d: %s; the lines before it are already in "+
-				"%s", name, n, text, s))
+			return database.AsMistake(fmt.Errorf("%s:%d: %s; the lines before it are already in %s", name, n, text, s))
 		}
 		switch {
 		case n == 1 && laterExport(l.Format):
@@ -384,8 +383,7 @@ func dbGCVerb(a *console.App) *cobra.Command {
 		Long: "Pack spans of effort that ended more than --pack ago, many into one entry. Remove counts of " +
 			"faults and verdicts that the same worker has replaced by later ones. Remove all but one of the " +
 			"entries that several writers of a folder added, and blobs that no entry refers to.\n\nBlobs added " +
-			"less than --keep ago stay, because their entry may not have arrived yet. Workers may continue " +
-			"meanwhile.",
+			"less than --keep ago stay, because their entry may not have arrived yet. Workers may continue meanwhile.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {

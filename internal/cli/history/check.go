@@ -134,8 +134,7 @@ func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string)
 	p, err := checked(a, c, j, args, id)
 	if err != nil && id {
 		if _, missing := os.Stat(args[0]); missing != nil {
-			return fmt.Errorf("there is no file %s, and looking up a failure with that id needs a project: "+
-				"%w", args[0], err)
+			return fmt.Errorf("there is no file %s, and looking up a failure with that id needs a project: %w", args[0], err)
 		}
 	}
 	if err != nil {

@@ -79,8 +79,7 @@ func TraceJob(f *flags.Set, c *cobra.Command, p *Project) (*explore.Trace, error
 	}
 	problem, remedy := report.Unwritable(path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && problem == "" {
-		problem, remedy = "it is not a regular file", "give a regular file; the trace is written beside it and "+
-			"then renamed"
+		problem, remedy = "it is not a regular file", "give a regular file; the trace is written beside it and then renamed"
 	}
 	switch {
 	case problem == "":

@@ -342,8 +342,7 @@ func (p *play) check(base string) error {
 			p.workload.Driver, counted(p.timeline))
 	case len(p.rules) == 0 && len(p.timeline.Faults) > 0:
 		names := slices.Sorted(maps.Keys(p.strangers))
-		return fmt.Errorf("none of %s names a server of %s: they name %s; map each name to a node with --node "+
-			"%s=NODE",
+		return fmt.Errorf("none of %s names a server of %s: they name %s; map each name to a node with --node %s=NODE",
 			plural.Count(len(p.timeline.Faults), "fault"), base, strings.Join(names, ", "), names[0])
 	}
 	return nil

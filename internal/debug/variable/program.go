@@ -184,8 +184,7 @@ func (p *Program) named(expression string) (*variable, string, error) {
 		for _, v := range found[:min(len(found), maxNamed)] {
 			names = append(names, v.name)
 		}
-		return nil, "", fmt.Errorf("%s may mean %s: give one of "+
-			"them", expression[:length], strings.Join(names, " or "))
+		return nil, "", fmt.Errorf("%s may mean %s: give one of them", expression[:length], strings.Join(names, " or "))
 	}
 	if len(found) == 0 {
 		return nil, "", nil

@@ -95,8 +95,7 @@ func (d *Director) answered(node int, e *history.Event) {
 
 // Overflowed takes in that the engine has not read the rest of what a check prints.
 func (d *Director) Overflowed(n *Notice, limit int) {
-	d.Warn(fmt.Sprintf("the output of a %s on node %s exceeds %d bytes, and the rest was not read; make it write "+
-		"less",
+	d.Warn(fmt.Sprintf("the output of a %s on node %s exceeds %d bytes, and the rest was not read; make it write less",
 		n.Stream, d.spec.Nodes[n.Node].Name, limit))
 }
 

@@ -40,8 +40,7 @@ func (d *Director) Told(n *Notice) {
 	if declared == nil && r.Setup != nil && d.Phase != PhaseSetup {
 		r.Late = true
 		d.out.Warnings = append(d.out.Warnings, fmt.Sprintf("%s on %s reported that its setup is complete after "+
-			"drivers and faults had begun; set `simulation: {wait_for_setup: 60s}` to wait for "+
-			"it", n.Program, at.Node))
+			"drivers and faults had begun; set `simulation: {wait_for_setup: 60s}` to wait for it", n.Program, at.Node))
 	}
 }
 

@@ -120,8 +120,7 @@ func openFilesCheck() engine.Check {
 
 // ownProgramCheck looks at the program that drivers and checks are.
 func ownProgramCheck() engine.Check {
-	c := engine.Check{Name: "own program", Detail: "static: drivers and checks load no library of this machine " +
-		"into a run",
+	c := engine.Check{Name: "own program", Detail: "static: drivers and checks load no library of this machine into a run",
 		Remedy: "runs are correct without it, but their trace hashes repeat only on machines with the same C " +
 			"library and /etc/ld.so.cache; build bloodhound with CGO_ENABLED=0"}
 	f, err := elf.Open("/proc/self/exe")

@@ -50,8 +50,7 @@ func findQEMU() (path string, err error) {
 	text, err := exec.Command(path, "--version").Output()
 	m := regexp.MustCompile(`version (\d+)\.(\d+)`).FindSubmatch(text)
 	if err != nil || m == nil {
-		return "", fmt.Errorf("%s is not QEMU: its --version prints %.80q; give another program with "+
-			"--qemu", path, text)
+		return "", fmt.Errorf("%s is not QEMU: its --version prints %.80q; give another program with --qemu", path, text)
 	}
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))
@@ -363,8 +362,7 @@ func (m *machine) receive(b []byte, interrupt <-chan struct{}) error {
 		}
 		if time.Since(began) > m.hang {
 			return fmt.Errorf("the virtual machine did not respond for %v of real time: its kernel hangs, or "+
-				"this machine is too busy (use fewer --workers); the last lines of its "+
-				"console:\n%s", m.hang, m.console())
+				"this machine is too busy (use fewer --workers); the last lines of its console:\n%s", m.hang, m.console())
 		}
 	}
 	return nil

@@ -121,8 +121,7 @@ func (y *Replay) goTo(number int, interrupt <-chan struct{}) error {
 		default:
 		}
 	}
-	return fmt.Errorf("QEMU's replay did not reach request %d of the recorded run within %v of real "+
-		"time", number, hangWait)
+	return fmt.Errorf("QEMU's replay did not reach request %d of the recorded run within %v of real time", number, hangWait)
 }
 
 // snapshot has QEMU keep a snapshot here, from which it goes backward sooner. It makes none within the beginning of a bell, of which the rest

@@ -160,8 +160,7 @@ func (m *machine) save() (s *snapshot, err error) {
 			break
 		}
 		if status.Status == "failed" || time.Since(began) > saveWait {
-			return nil, fmt.Errorf("QEMU did not write the state of the virtual machine: %s "+
-				"%s", status.Status, status.Error)
+			return nil, fmt.Errorf("QEMU did not write the state of the virtual machine: %s %s", status.Status, status.Error)
 		}
 	}
 	if s.state, err = duplicate(m.saved, "state"); err != nil {

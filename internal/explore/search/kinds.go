@@ -161,8 +161,7 @@ func newRandom(c *request) (Strategy, error) {
 func newEnumerated(c *request) (Strategy, error) {
 	schedules, seed := c.settings.Schedules, c.seed
 	if len(schedules) == 0 {
-		return nil, fmt.Errorf("the strategy %s plays the schedules in Campaign.Schedules, which is "+
-			"empty", Enumerated)
+		return nil, fmt.Errorf("the strategy %s plays the schedules in Campaign.Schedules, which is empty", Enumerated)
 	}
 	return Tapes(Enumerated, func(run uint64) tape.Tape {
 		t := RandomTape(seed, run)

@@ -116,8 +116,7 @@ func (c *Client) Try(input []byte, budget time.Duration) (*Outcome, error) {
 	}
 	o := &Outcome{Status: Status(head[0]), Faults: int(binary.LittleEndian.Uint32(head[1:])), CPU: time.Duration(binary.LittleEndian.Uint64(head[13:]))}
 	if o.Status == notForked {
-		return nil, fmt.Errorf("the checkpoint cannot create an explorer: "+
-			"%w", errno(binary.LittleEndian.Uint32(head[1:])))
+		return nil, fmt.Errorf("the checkpoint cannot create an explorer: %w", errno(binary.LittleEndian.Uint32(head[1:])))
 	}
 	o.Result = make([]byte, min(binary.LittleEndian.Uint32(head[5:]), MaxResultBytes))
 	o.Log = make([]byte, min(binary.LittleEndian.Uint32(head[9:]), maxLogBytes))

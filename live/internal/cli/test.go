@@ -285,8 +285,7 @@ func (a *app) summary(r *rewrite.Result, left bool) error {
 		}
 	}
 	if packages == 0 {
-		return errors.New("no package is instrumented, so no condition would be seen; choose packages with " +
-			"--instrument")
+		return errors.New("no package is instrumented, so no condition would be seen; choose packages with --instrument")
 	}
 	a.note("instrumented: %d of %s in %s", second, plural.Count(functions, "function"), plural.Count(packages, "package"))
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {

@@ -80,8 +80,7 @@ func check(pid int) error {
 	}
 	f, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
-		return fmt.Errorf("cannot read the program of process %d: run bloodhound as its user, or as root: "+
-			"%w", pid, err)
+		return fmt.Errorf("cannot read the program of process %d: run bloodhound as its user, or as root: %w", pid, err)
 	}
 	defer f.Close()
 	if f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 {
@@ -104,8 +103,7 @@ func inNamespace(status map[string]string) int {
 func mayNotTrace(pid int, err error) error {
 	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); len(scope) > 0 && scope[0] != '0' {
 		return fmt.Errorf("cannot trace process %d, because /proc/sys/kernel/yama/ptrace_scope is %s: run "+
-			"bloodhound as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0): "+
-			"%w", pid, bytes.TrimSpace(scope), err)
+			"bloodhound as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0): %w", pid, bytes.TrimSpace(scope), err)
 	}
 	return fmt.Errorf("cannot trace process %d: run bloodhound as root, or as its user if it has not changed "+
 		"users or raised its rights since it started: %w", pid, err)

@@ -51,8 +51,7 @@ func (c *code) check(pid int) error {
 	var restore [9]byte
 	if readMemory(pid, c.gate, gate[:]) != nil || readMemory(pid, c.restore, restore[:]) != nil ||
 		!bytes.Equal(gate[:], gateCode) || !bytes.Equal(restore[:], restoreCode) {
-		return fmt.Errorf("process %d now has a different program or different libraries: attach to the daemon "+
-			"again", pid)
+		return fmt.Errorf("process %d now has a different program or different libraries: attach to the daemon again", pid)
 	}
 	return nil
 }

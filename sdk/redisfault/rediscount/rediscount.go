@@ -47,8 +47,7 @@ func New(operations ...Operation) *Counter {
 		at := c.all.Add(o.Name, o.Codes...)
 		for _, n := range o.Commands {
 			if n != strings.ToLower(n) || c.commands[n] != nil {
-				panic(fmt.Sprintf("rediscount: %q of %s is not a command in lower case, or it is there "+
-					"twice", n, o.Name))
+				panic(fmt.Sprintf("rediscount: %q of %s is not a command in lower case, or it is there twice", n, o.Name))
 			}
 			c.commands[n] = at
 		}

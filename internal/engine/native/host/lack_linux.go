@@ -22,8 +22,7 @@ var remedies = []struct {
 		"have many open"},
 	{unix.EAGAIN, "raise the limit on processes, for example with ulimit -u 4096, or the limit of the control group (pids.max)"},
 	{unix.ENOMEM, "this machine is out of memory: end programs that use much of it, or run fewer workers"},
-	{unix.ENOSPC, "this machine has no memory left for files: end programs that use much of it, or run fewer " +
-		"workers"},
+	{unix.ENOSPC, "this machine has no memory left for files: end programs that use much of it, or run fewer workers"},
 }
 
 // explained is an error with its remedy.

@@ -73,8 +73,7 @@ func copyVDSO(v *machine.VDSO) (*machine.VDSO, error) {
 // sized adds the remedy to an error of growing a file of this process, files in memory too.
 func sized(err error) error {
 	if errors.Is(err, unix.EFBIG) {
-		return fmt.Errorf("%w: the limit on file size is too low (ulimit -f); raise it, as with ulimit -f "+
-			"unlimited", err)
+		return fmt.Errorf("%w: the limit on file size is too low (ulimit -f); raise it, as with ulimit -f unlimited", err)
 	}
 	return err
 }

@@ -16,8 +16,7 @@ var be = binary.BigEndian
 // Write writes a record in one call. A record that its format cannot have is an error, and nothing of it is written.
 func Write(w io.Writer, rec *Record) error {
 	if rec.TimeUs < 0 || rec.TimeUs/second > math.MaxUint32 || !rec.Extended && rec.TimeUs%second != 0 {
-		return fmt.Errorf("MRT cannot store the time %d us; set Extended for microseconds, and count from "+
-			"1970", rec.TimeUs)
+		return fmt.Errorf("MRT cannot store the time %d us; set Extended for microseconds, and count from 1970", rec.TimeUs)
 	}
 	b := make([]byte, headerSize, 256)
 	be.PutUint32(b, uint32(rec.TimeUs/second))
