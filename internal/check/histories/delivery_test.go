@@ -354,7 +354,7 @@ func randomExchange(r *rand.Rand, level string) []history.Operation {
 	var events []history.Event
 	var sent []string
 	got := map[string]int{}        // of each group, how far it is in sent
-	known := map[string][]string{} // by group: what a receive has returned, which a consumer may acknowledge
+	known := map[string][]string{} // by group: the messages received so far, which a consumer may acknowledge
 	add := func(e history.Event) {
 		e.Number, e.Key = uint64(len(events)+1), "q"
 		e.TimeNs = int64(e.Number)

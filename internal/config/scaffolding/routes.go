@@ -68,7 +68,7 @@ var (
 	// Names of changes that do not store what the body says.
 	noRegister = lazyregexp.New(`(?i)(?:\b|_)(?:increment|incr|decrement|decr|transfer|enqueue|dequeue|push|append|` +
 		`deposit|withdraw|addAndGet|incrementAndGet|reserve|acquire|publish|vote)\w*\(`)
-	// Collecting the parts of a body is no change of another kind.
+	// Calls that only collect the parts of a body, which noRegister matches too.
 	bodyParts       = lazyregexp.New(`(?i)\b(?:chunks?|parts?|buf\w*|body|data)\.(?:push|append)\(`)
 	noRegisterRoute = lazyregexp.New(`(?i)/(?:counters?|queues?|transfers?|locks?|events?|messages?|votes?|increment|enqueue)\b`)
 )
