@@ -50,7 +50,8 @@ func TestSamplesAreThoseOfPrometheus(t *testing.T) {
 	texts := []string{
 		"", "up 1", "up 1\n", "\n\n up 1\n", "\tup\t1\t1700000000000\t\n", "up 1 -5\n", "up 1 1 1\n", "up 1 99999999999999999999\n",
 		"# HELP up \xff\nup 1\n", "# HELP up what it says\n# TYPE up gauge\nup NaN\nup +Inf\nup -inf\nup 0x1p3\nup 1_0\n",
-		"# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_bucket{le=\"x\"} 3\nh{quantile=\"1\"} 1\n# TYPE s summary\ns{quantile=\"0.50\"} 1\n",
+		"# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_bucket{le=\"x\"} 3\nh{quantile=\"1\"} 1\n",
+		"# TYPE s summary\ns{quantile=\"0.50\"} 1\n",
 		"#EOF\nup 1\n", "# \n#\n# TYPE\n# TYPE \n", "# TYPE up  gauge\n", "# HELP up\n", "# TYPE up\n", "# HELP up   \nup 1\n", "# HELP \"a b\" c\nup 2\n",
 		`up{a="b",c="d",} 1`, `up{a="b" c="d"} 1`, `up{a="b",,} 1`, `up{,} 1`, `up{} 1`, `{"up"} 1`, `{"up",a="b"} 1`, `{a="b","up"} 1`, `{"up","up"} 1`,
 		`up{"a b"="c"} 1`, `up{a} 1`, `{abc} 1`, `{ab} 1`, `{a} 1`, `{""} 1`, `{} 1`, `up{b="2",a="1",b="3"} 1`, `up{__name__="down"} 1`, `up{a=""} 1`,
