@@ -42,7 +42,8 @@ func main() {
 	if err != nil || len(worlds) == 0 {
 		log.Fatal("no worlds: start it with `go -C bench run ./operators`")
 	}
-	fmt.Println("# What operators do\n\n`go -C bench run ./operators`: each world has a system that does not survive an act of an operator. `explore` finds that,\n" +
+	fmt.Println("# What operators do\n\n`go -C bench run ./operators`: each world has a system that does not survive an act of an operator. " +
+		"`explore` finds that,\n" +
 		"shrinks it, and `replay` repeats it; the same system with an operator who knows better holds (`fixed.yaml`).")
 	fmt.Print("\n| world | violation | runs, time | shrunk to | observed in the replay | replay | operator who knows better |\n|---|---|---|---|---|---|---|\n")
 	for _, file := range worlds {

@@ -550,7 +550,10 @@ func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) [
 // may reports whether a rule can inject into a target now.
 func (p *Plan) may(r *Rule, t int, m *Moment, call, file string) bool {
 	target := &r.Targets[t]
-	return !(r.Max > 0 && r.Injected >= r.Max) && !p.rolls(r, t) && !p.busy(&Table[r.Row], target.Name) && !r.spares(target, m) && p.holds(r, target, m, call, file)
+	if r.Max > 0 && r.Injected >= r.Max || p.rolls(r, t) || p.busy(&Table[r.Row], target.Name) {
+		return false
+	}
+	return !r.spares(target, m) && p.holds(r, target, m, call, file)
 }
 
 // inject begins what a rule has drawn for a target: one injection, or one for each node of a group.

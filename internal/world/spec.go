@@ -649,7 +649,7 @@ type FaultRule struct {
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`
 	Trigger
-	// Command is what a rule of the kind run executes.
+	// Command of a rule of the kind run: the program, and its arguments.
 	Command []string `json:"command,omitempty"`
 }
 

@@ -124,7 +124,8 @@ func unstopped(l *load.State) {
 		}
 		for _, key := range []string{"stop_signal", "stop_grace_period", "releases", "downgrade"} {
 			if d.Value.Has(key) {
-				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key, "only the faults `restart`, `upgrade` and `downgrade` use it, and none of them has a rate above 0")
+				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key,
+					"only the faults `restart`, `upgrade` and `downgrade` use it, and none of them has a rate above 0")
 			}
 		}
 	}

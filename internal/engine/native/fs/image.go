@@ -117,7 +117,7 @@ func (s *State) Restore(env *Env, image *Image, id int) errno.Errno {
 	return errno.OK
 }
 
-// writing is what programs have made of a folder or a file of the disk.
+// writing describes how programs have changed a folder or a file of the disk.
 type writing struct {
 	names   map[string]InodeID // of a folder: names that no layer has, and 0 for those that are gone
 	size    int64
