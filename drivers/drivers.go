@@ -6,11 +6,18 @@
 package drivers
 
 import (
+	"github.com/bloodhound-dst/bloodhound/drivers/internal/amqp"
+	"github.com/bloodhound-dst/bloodhound/drivers/internal/kafka"
+	"github.com/bloodhound-dst/bloodhound/drivers/internal/memcached"
+	"github.com/bloodhound-dst/bloodhound/drivers/internal/mqtt"
 	"github.com/bloodhound-dst/bloodhound/drivers/internal/nats"
+	"github.com/bloodhound-dst/bloodhound/drivers/internal/s3"
+	"github.com/bloodhound-dst/bloodhound/drivers/internal/zookeeper"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )
 
 // Protocols are the drivers of this module.
 func Protocols() workload.Protocols {
-	return workload.Protocols{"nats": nats.New}
+	return workload.Protocols{"nats": nats.New, "mqtt": mqtt.New, "amqp": amqp.New, "zookeeper": zookeeper.New, "s3": s3.New,
+		"memcached": memcached.New, "kafka": kafka.New}
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -114,7 +115,7 @@ func (c *client) perform(k int, o *operation) (bool, error) {
 	act := func() (result, error) { return c.record(c.identity(), c.group(kind), target, o) }
 	var r result
 	var err error
-	if c.kind.Receives(kind) {
+	if slices.Contains(c.kind.Receives, kind) {
 		r, err = c.receive(kind, o.key, target, act)
 	} else {
 		r, err = act()

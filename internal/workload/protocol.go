@@ -124,7 +124,7 @@ type side struct {
 // group names the consumers with which a client shares the messages of an operation.
 func (c *client) group(kind string) string {
 	switch {
-	case !c.kind.Receives(kind) && kind != "ack" && kind != "subscribe":
+	case !slices.Contains(c.kind.Receives, kind) && kind != "ack" && kind != "subscribe":
 		return ""
 	case slices.Contains(c.kind.Apart, kind), kind == "subscribe":
 		return c.name
@@ -162,7 +162,7 @@ func (c *client) receive(kind, key string, target int, act func() (result, error
 		c.subscribed[key] = true
 	}
 	r, err := act()
-	if err != nil || r.typ != history.Ok || !r.found || !slices.Contains(c.kind.Queues, kind) {
+	if err != nil || r.typ != history.Ok || !r.found || !slices.Contains(c.kind.Acks, kind) {
 		return r, err
 	}
 	_, err = c.aside(acking, "ack", c.group(kind), target, key, r.output)
@@ -175,7 +175,7 @@ func (c *client) drain(kind string, keys []string) error {
 	until := time.Now().Add(drainPeriod)
 	lease := time.Duration(0)
 	if d, ok := c.dialect.(*protocolDialect); ok {
-		if l, ok := d.protocol.(Leaser); ok && slices.Contains(c.kind.Queues, kind) {
+		if l, ok := d.protocol.(Leaser); ok {
 			lease = l.Lease()
 		}
 	}

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func (s *settings) plan(w *world.Workload, k *kinds.Kind) error {
 	for i, o := range w.Schedule {
 		kind, known := k.Operation(o.Op)
 		switch {
-		case !known || kind == "cas" || kind == "txn" || k.Receives(kind):
+		case !known || kind == "cas" || kind == "txn" || slices.Contains(k.Receives, kind):
 			return fmt.Errorf("operation %d of the schedule: driver %s cannot play %q; it can play "+
 				"%s", i+1, w.Driver, o.Op, strings.Join(k.Operations, ", "))
 		case o.Client < 0 || o.Client >= s.clients:

@@ -262,6 +262,11 @@ func newSettings(w *world.Workload, protocols Protocols) (*settings, error) {
 		s.mix = append(s.mix, entry{Operation: o, pattern: p, weight: uint64(o.Weight)})
 		s.weight += uint64(o.Weight)
 	}
+	if count := slices.DeleteFunc(slices.Clone(k.Either), func(kind string) bool {
+		return !slices.ContainsFunc(s.mix, func(e entry) bool { return e.Kind == kind })
+	}); len(count) > 1 {
+		return nil, fmt.Errorf("workload %q: use either %s, not both: %s", w.Name, strings.Join(count, " or "), k.Why)
+	}
 	if s.weight == 0 {
 		return nil, fmt.Errorf("workload %q: no operation has a weight above 0", w.Name)
 	}
@@ -363,7 +368,7 @@ func (s *settings) readBack(clients []client, orders *bufio.Reader) error {
 	}
 	for _, e := range s.mix {
 		kind := e.Kind
-		if e.weight == 0 || !s.kind.Receives(kind) || slices.Contains(s.drained, kind) {
+		if e.weight == 0 || !slices.Contains(s.kind.Receives, kind) || slices.Contains(s.drained, kind) {
 			continue
 		}
 		s.drained = append(s.drained, kind)

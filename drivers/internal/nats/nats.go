@@ -300,4 +300,3 @@ func refused(err error) bool {
 	}
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse)
 }
-

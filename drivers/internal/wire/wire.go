@@ -3,6 +3,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -41,6 +42,35 @@ func DialContext(ctx context.Context, network, address string, deadline time.Tim
 		return nil, err
 	}
 	return &Conn{Conn: c}, nil
+}
+
+// Once hands a connection that is open already to a library that dials by itself. The library gets no second one, so that it cannot reconnect.
+type Once struct{ conn atomic.Pointer[Conn] }
+
+// NewOnce opens the connection.
+func NewOnce(address string, deadline time.Time) (*Once, *Conn, error) {
+	c, err := Dial("tcp", address, deadline)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &Once{}
+	o.conn.Store(c)
+	return o, c, nil
+}
+
+// Take gives the connection, the first time.
+func (o *Once) Take() (net.Conn, error) {
+	if c := o.conn.Swap(nil); c != nil {
+		return c, nil
+	}
+	return nil, errors.New("the connection is gone")
+}
+
+// Close closes the connection if the library has not taken it.
+func (o *Once) Close() {
+	if c := o.conn.Swap(nil); c != nil {
+		c.Close()
+	}
 }
 
 // Server is the target of a workload, taken apart.

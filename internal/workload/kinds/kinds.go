@@ -32,12 +32,17 @@ type Kind struct {
 	Spread     string   // the default
 	// Field marks a driver of the program bloodhound-drivers.
 	Field bool
-	// Queues are the operations that receive messages. After each message the client acknowledges it by an operation "ack".
-	Queues []string
-	// Subscribes says that a client subscribes to a key before it first receives from it, by an operation "subscribe".
+	// Receives are the operations that take a message out of a queue or a subscription.
+	Receives []string
+	// Acks are those of Receives after which the client acknowledges the message, by an operation "ack" whose answer says that the server knows.
+	Acks []string
+	// Subscribes are those of Receives before which a client subscribes to the key, once, by an operation "subscribe".
 	Subscribes []string
-	// Apart says that each client receives all messages, and does not share them with the workload's other clients.
+	// Apart are those of Receives by which each client gets all messages, and does not share them with the workload's other clients.
 	Apart []string
+	// Either are operations of which a workload has one at most, with the reason.
+	Either []string
+	Why    string
 }
 
 // All are the drivers that choose operations themselves.
@@ -54,7 +59,21 @@ var All = []Kind{
 	{Name: "nats", Schemes: []string{"nats"}, Target: "nats://NODE:4222", Field: true,
 		Operations: []string{"send", "receive", "publish", "consume", "put", "get", "delete", "cas"}, Mix: []string{"send", "receive"},
 		Options: []string{"ack_wait", "replicas"}, Spread: Client,
-		Queues: []string{"receive"}, Subscribes: []string{"consume"}, Apart: []string{"consume"}},
+		Receives: []string{"receive", "consume"}, Acks: []string{"receive"}, Subscribes: []string{"consume"}, Apart: []string{"consume"}},
+	{Name: "mqtt", Schemes: []string{"mqtt"}, Target: "mqtt://NODE:1883", Field: true, Operations: []string{"publish", "receive"},
+		Mix: []string{"publish", "receive"}, Options: []string{"qos", "version"}, Spread: Client,
+		Receives: []string{"receive"}, Subscribes: []string{"receive"}, Apart: []string{"receive"}},
+	{Name: "amqp", Schemes: []string{"amqp"}, Target: "amqp://guest:guest@NODE:5672", Field: true, Operations: []string{"send", "receive"},
+		Mix: []string{"send", "receive"}, Options: []string{"queue_type"}, Spread: Client, Receives: []string{"receive"}},
+	{Name: "zookeeper", Schemes: []string{"zookeeper"}, Target: "zookeeper://NODE:2181", Field: true,
+		Operations: []string{"put", "get", "delete", "cas"}, Mix: []string{"put", "get"}, Options: []string{"local_reads"}, Spread: Client, Either: []string{"cas", "delete"},
+		Why: "ZooKeeper compares versions, and a node that was deleted and created again starts with version 0"},
+	{Name: "s3", Schemes: []string{"s3"}, Target: "s3://KEY:SECRET@NODE:9000/BUCKET", Field: true,
+		Operations: []string{"put", "get", "delete", "list"}, Mix: []string{"put", "get"}, Spread: RoundRobin},
+	{Name: "memcached", Schemes: []string{"memcached"}, Target: "memcached://NODE:11211", Field: true,
+		Operations: []string{"put", "get", "delete", "cas"}, Mix: []string{"put", "get"}, Spread: Hash},
+	{Name: "kafka", Schemes: []string{"kafka"}, Target: "kafka://NODE:9092", Field: true, Operations: []string{"produce", "poll"},
+		Mix: []string{"produce", "poll"}, Options: []string{"acks", "replicas"}, Spread: First, Receives: []string{"poll"}},
 }
 
 // Named returns the facts of a driver.
@@ -105,15 +124,10 @@ func (k *Kind) Operation(name string) (written string, ok bool) {
 	return k.Operations[i], true
 }
 
-// Receives reports whether an operation takes a message out of a queue or a subscription.
-func (k *Kind) Receives(operation string) bool {
-	return slices.Contains(k.Queues, operation) || slices.Contains(k.Subscribes, operation)
-}
-
 // Drains reports whether a workload receives messages, and so receives what is left when the world has settled.
 func Drains(w *world.Workload) bool {
 	k, ok := Named(w.Driver)
-	return ok && len(w.Schedule) == 0 && slices.ContainsFunc(w.Mix, func(o world.Operation) bool { return o.Weight > 0 && k.Receives(o.Kind) })
+	return ok && len(w.Schedule) == 0 && slices.ContainsFunc(w.Mix, func(o world.Operation) bool { return o.Weight > 0 && slices.Contains(k.Receives, o.Kind) })
 }
 
 // IsField reports whether the program bloodhound-drivers performs a workload.
