@@ -57,7 +57,7 @@ func (d *driver) Connect(target, _ string, deadline time.Time) (workload.Session
 	}
 	s := &session{driver: d, conn: conn, declared: map[string]bool{}}
 	s.client, err = amqp.DialConfig(target, amqp.Config{Heartbeat: heartbeat,
-		Dial: func(string, string) (net.Conn, error) { return once.Take() }})
+		Dial: func(string, string) (net.Conn, error) { return once.TakeConn() }})
 	if err != nil {
 		conn.Close()
 		return nil, err

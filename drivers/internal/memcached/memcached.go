@@ -38,7 +38,7 @@ func (driver) Connect(target, _ string, deadline time.Time) (workload.Session, e
 		return nil, err
 	}
 	client := memcache.NewFromSelector(selector{conn.RemoteAddr()})
-	client.DialContext = func(context.Context, string, string) (net.Conn, error) { return once.Take() }
+	client.DialContext = func(context.Context, string, string) (net.Conn, error) { return once.TakeConn() }
 	client.MaxIdleConns = 1
 	return &session{client, conn, once}, nil
 }

@@ -17,7 +17,7 @@ type five struct {
 }
 
 func connect5(once *wire.Once, server wire.Server, name string, box *inbox, deadline time.Time) (library, error) {
-	conn, err := once.Take()
+	conn, err := once.TakeConn()
 	if err != nil {
 		return nil, err
 	}

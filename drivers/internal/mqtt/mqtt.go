@@ -73,7 +73,7 @@ func (b *inbox) put(topic, message string) {
 	}
 }
 
-func (b *inbox) take(topic string, until time.Time) (string, bool) {
+func (b *inbox) takeMessage(topic string, until time.Time) (string, bool) {
 	for {
 		b.mu.Lock()
 		queue := b.queues[topic]
@@ -161,7 +161,7 @@ func (s *session) Perform(o *workload.Request, deadline time.Time) workload.Resu
 		if until.After(deadline) {
 			until = deadline
 		}
-		message, some := s.box.take(o.Key, until)
+		message, some := s.box.takeMessage(o.Key, until)
 		if !some && s.lib.lost() != nil {
 			return workload.Fail("the connection was lost: %v", s.lib.lost()) // so that nothing came does not mean that there is nothing
 		}

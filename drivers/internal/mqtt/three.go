@@ -27,7 +27,7 @@ func connect3(once *wire.Once, server wire.Server, name string, box *inbox, dead
 	o := mqtt.NewClientOptions().AddBroker("tcp://" + server.Host).SetClientID(name).SetProtocolVersion(version311).
 		SetUsername(server.User).SetPassword(server.Password).SetCleanSession(false).SetAutoReconnect(false).SetConnectRetry(false).
 		SetKeepAlive(keepAliveSeconds * time.Second).SetConnectTimeout(time.Until(deadline)).SetOrderMatters(true).SetStore(mqtt.NewMemoryStore()).
-		SetCustomOpenConnectionFn(func(*url.URL, mqtt.ClientOptions) (net.Conn, error) { return once.Take() }).
+		SetCustomOpenConnectionFn(func(*url.URL, mqtt.ClientOptions) (net.Conn, error) { return once.TakeConn() }).
 		SetDefaultPublishHandler(func(_ mqtt.Client, m mqtt.Message) { box.put(m.Topic(), string(m.Payload())) }).
 		SetConnectionLostHandler(func(_ mqtt.Client, err error) { t.set(err) })
 	t.client = mqtt.NewClient(o)

@@ -58,8 +58,8 @@ func NewOnce(address string, deadline time.Time) (*Once, *Conn, error) {
 	return o, c, nil
 }
 
-// Take gives the connection, the first time.
-func (o *Once) Take() (net.Conn, error) {
+// TakeConn gives the connection, the first time.
+func (o *Once) TakeConn() (net.Conn, error) {
 	if c := o.conn.Swap(nil); c != nil {
 		return c, nil
 	}

@@ -51,7 +51,7 @@ func (d *driver) Connect(target, _ string, deadline time.Time) (workload.Session
 		return nil, err
 	}
 	client, events, err := zk.Connect([]string{conn.RemoteAddr().String()}, sessionTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false),
-		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return once.Take() }))
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return once.TakeConn() }))
 	if err != nil {
 		once.Close()
 		return nil, err
