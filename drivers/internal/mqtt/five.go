@@ -14,6 +14,7 @@ import (
 type five struct {
 	loss
 	client *paho.Client
+	had    bool
 }
 
 func connect5(once *wire.Once, server wire.Server, name string, box *inbox, deadline time.Time) (library, error) {
@@ -37,11 +38,15 @@ func connect5(once *wire.Once, server wire.Server, name string, box *inbox, dead
 		packet.Username, packet.UsernameFlag = server.User, true
 		packet.Password, packet.PasswordFlag = []byte(server.Password), true
 	}
-	if _, err := f.client.Connect(ctx, packet); err != nil {
+	answer, err := f.client.Connect(ctx, packet)
+	if err != nil {
 		return nil, err
 	}
+	f.had = answer.SessionPresent
 	return f, nil
 }
+
+func (f *five) present() bool { return f.had }
 
 func (f *five) publish(topic, message string, qos byte, deadline time.Time) (refused bool, err error) {
 	ctx, stop := context.WithDeadline(context.Background(), deadline)

@@ -48,6 +48,7 @@ func (d *driver) Lease() time.Duration { return lease }
 // inbox has the messages of a client that no operation has taken yet, by topic.
 type inbox struct {
 	mu     sync.Mutex
+	topics []string // to which the client has subscribed
 	queues map[string][]string
 	came   chan struct{} // a message came
 }
@@ -100,6 +101,8 @@ func (b *inbox) takeMessage(topic string, until time.Time) (string, bool) {
 type library interface {
 	publish(topic, message string, qos byte, deadline time.Time) (refused bool, err error)
 	subscribe(topic string, qos byte, deadline time.Time) error
+	// present reports whether the server had a session of the client.
+	present() bool
 	// lost says why the connection ended; nil while it lasts.
 	lost() error
 	close()
@@ -131,6 +134,16 @@ func (d *driver) Connect(target, client string, deadline time.Time) (workload.Se
 		conn.Close()
 		return nil, err
 	}
+	// A server that says that it has no session of the client has no subscriptions either.
+	for _, topic := range s.box.topics {
+		if s.lib.present() {
+			break
+		}
+		if err := s.lib.subscribe(topic, d.qos, deadline); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("subscribing again to %s: %w", topic, err)
+		}
+	}
 	return s, nil
 }
 
@@ -155,6 +168,7 @@ func (s *session) Perform(o *workload.Request, deadline time.Time) workload.Resu
 		if err := s.lib.subscribe(o.Key, s.driver.qos, deadline); err != nil {
 			return workload.Info("%v", err)
 		}
+		s.box.topics = append(s.box.topics, o.Key) // by the client's own goroutine alone
 		return workload.OK("", false)
 	case "receive":
 		until := time.Now().Add(emptyWait)

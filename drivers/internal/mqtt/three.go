@@ -18,6 +18,7 @@ const version311 = 4
 type three struct {
 	loss
 	client mqtt.Client
+	had    bool
 }
 
 var errLate = errors.New("no answer in time")
@@ -31,11 +32,15 @@ func connect3(once *wire.Once, server wire.Server, name string, box *inbox, dead
 		SetDefaultPublishHandler(func(_ mqtt.Client, m mqtt.Message) { box.put(m.Topic(), string(m.Payload())) }).
 		SetConnectionLostHandler(func(_ mqtt.Client, err error) { t.set(err) })
 	t.client = mqtt.NewClient(o)
-	if err := within(t.client.Connect(), deadline); err != nil {
+	token := t.client.Connect()
+	if err := within(token, deadline); err != nil {
 		return nil, err
 	}
+	t.had = token.(*mqtt.ConnectToken).SessionPresent()
 	return t, nil
 }
+
+func (t *three) present() bool { return t.had }
 
 // within waits for the answer to a request.
 func within(token mqtt.Token, deadline time.Time) error {

@@ -48,7 +48,7 @@ type Kind struct {
 // All are the drivers that choose operations themselves.
 var All = []Kind{
 	{Name: "http", Schemes: []string{"http"}, Target: "http://NODE:PORT", Operations: []string{"put", "get", "delete"},
-		Mix: []string{"put", "get"},
+		Mix:     []string{"put", "get"},
 		Options: []string{"fail_status", "json_field", "put_method", "trim_space"}, Spread: RoundRobin},
 	{Name: "redis", Schemes: []string{"redis"}, Target: "redis://NODE:PORT", Operations: []string{"SET", "GET", "INCR", "DEL"}, Mix: []string{"SET", "GET"},
 		Options: []string{"master_name", "sentinels"}, Spread: First},
