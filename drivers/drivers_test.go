@@ -31,6 +31,7 @@ var worlds = []world{
 	{name: "mqtt", needs: []string{"mosquitto"}, minOK: 250},
 	{name: "memcached", needs: []string{"memcached"}, minOK: 180},
 	{name: "zookeeper", needs: []string{"java", "/usr/share/java/zookeeper.jar"}, minOK: 180},
+	{name: "kafka", minOK: 200},
 	{name: "amqp", needs: []string{"/usr/lib/rabbitmq/bin/rabbitmq-server"}, minOK: 180, long: true,
 		unproven: "Erlang's compiler writes bytes that look like xsaveopt"},
 }

@@ -110,7 +110,7 @@ var layers = [][]string{
 	{"drivers/internal/amqp", "drivers/internal/kafka", "drivers/internal/memcached", "drivers/internal/mqtt", "drivers/internal/nats",
 		"drivers/internal/s3", "drivers/internal/zookeeper"},
 	{"drivers"},
-	{"drivers/cmd/bloodhound-drivers"},
+	{"drivers/cmd/bloodhound-drivers", "drivers/internal/kafka/broker"},
 }
 
 // forLive are the packages of the module of the root that the module live may import: none of engines, searches and reports.
