@@ -46,7 +46,7 @@ type driver struct {
 func New(w *world.Workload) (workload.Protocol, error) {
 	replicas, err := wire.Number(w, "replicas", 1)
 	d := &driver{acks: allReplicas, replicas: int16(replicas), offsets: map[string]int64{}}
-	if w.Options["acks"] == "1" {
+	if w.Options["acks"] == "leader" {
 		d.acks = 1
 	}
 	return d, err

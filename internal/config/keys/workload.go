@@ -104,11 +104,11 @@ var WorkloadKeys = sectionOf(
 			field{Name: "ack_wait", Shape: aDuration, Says: "nats: how long the server waits for the acknowledgement of a message before it delivers it again.",
 				Default: "2s"},
 			field{Name: "replicas", Shape: wholeFrom(1), Says: "nats, kafka: replicas of what the driver creates.", Default: "1"},
-			field{Name: "qos", Shape: oneOf("0", "1", "2"), Says: "mqtt: quality of service of messages and subscriptions.", Default: "1"},
+			field{Name: "qos", Shape: shape{Kind: schema.Whole, Max: 2}, Says: "mqtt: quality of service of messages and subscriptions.", Default: "1"},
 			field{Name: "version", Shape: oneOf("3.1.1", "5"), Says: "mqtt: version of the protocol.", Default: "5"},
 			field{Name: "queue_type", Shape: oneOf("classic", "quorum"), Says: "amqp: type of the queues that the driver declares.", Default: "classic"},
 			field{Name: "local_reads", Shape: aFlag, Says: "zookeeper: reads without `sync` before them.", Default: "false"},
-			field{Name: "acks", Shape: oneOf("all", "1"), Says: "kafka: which replicas must have a record before the broker answers.", Default: "all"},
+			field{Name: "acks", Shape: oneOf("all", "leader"), Says: "kafka: which replicas must have a record before the broker answers.", Default: "all"},
 		), Says: "Options of the drivers (docs/reference/workloads.md)."},
 	), Says: "Parameters of the driver."},
 )
