@@ -30,9 +30,9 @@ var bugs = []bug{
 	{"nats-acks", "NATS 2.12.1, `sync_interval: always`", "a message comes again after its acknowledgement was confirmed, after a kill",
 		"a bug: a confirmation promises that the server knows", "partitions and no kills"},
 	{"zookeeper", "ZooKeeper 3.8.0 (Debian 12)", "the server does not start after a power loss: \"No snapshot found, but there are log entries\"",
-		"a bug: the first snapshot is not synchronised", "`snapshot.trust.empty`"},
-	{"s3", "VersityGW 1.0.14", "an object that was stored is zeros, gone, or missing from the list after a power loss",
-		"a bug by S3's promise; VersityGW's manual promises nothing", "kills and no power losses"},
+		"a bug: snapshots are not synchronised before the log is trusted", "kills and no power losses"},
+	{"s3", "VersityGW 1.0.14", "an object that was stored is gone after a kill while it is replaced, or zeros after a power loss",
+		"a bug: it unlinks the old object before it links the new one, and synchronises nothing", "partitions and no kills"},
 	{"kafka", "kfake, a fake broker of franz-go", "an acknowledged record is gone after a power loss",
 		"as documented, and as one broker of Kafka does; no real broker could be had", "a synchronised write of each batch"},
 	{"mqtt", "Mosquitto 2.0.11 (Debian 12)", "an acknowledged message is gone after a kill", "as documented: it saves at its end and every 30 minutes",
@@ -74,15 +74,16 @@ func main() {
 		log.Fatal(err)
 	}
 	chosen := func(name string) bool { return *only == "" || slices.Contains(strings.Split(*only, ","), name) }
-	fmt.Print("# Drivers of protocols\n\n`go -C bench run ./drivers >bench/DRIVERS.md`: what the drivers of bloodhound-drivers find in released servers, whether their runs repeat, and what the " +
-		"program costs. The worlds are in [drivers](drivers) and in [the module drivers](../drivers/testdata).\n\n## Failures of released servers\n\n")
+	fmt.Print("# Drivers of protocols\n\n`go -C bench run ./drivers >bench/DRIVERS.md`: failures that the drivers of bloodhound-drivers find in released " +
+		"servers, whether their runs repeat, and the costs of the program. The worlds are in [drivers](drivers) and in [the module drivers](../drivers/testdata).\n\n## Failures of released servers\n\n")
 	fmt.Print("| server | failure | judgement | found in | control | outcome |\n|---|---|---|---|---|---|\n")
 	for _, b := range bugs {
 		if chosen(b.world) {
 			b.measure(path, *runs)
 		}
 	}
-	fmt.Print("\nNone could be had with AMQP: RabbitMQ 3.10 of Debian 12 runs in worlds and held in the few runs that were tried, each of half a minute and more.\n\n" +
+	fmt.Print("\nAMQP has no row: RabbitMQ 3.10 of Debian 12 runs in worlds, and held in the few runs that were tried, each of half a minute and " +
+		"more.\n\n" +
 		"## The same run each time\n\n| world | events | operations ok | runs with the same trace hash |\n|---|---|---|---|\n")
 	for _, name := range repeats {
 		if chosen(name) {
@@ -150,7 +151,8 @@ func costs(program string) {
 		}
 		fmt.Printf("| %s | %.1f MB | %.2f s | %d |\n", filepath.Base(file), float64(info.Size())/1e6, least.Seconds(), d.Run.Events)
 	}
-	fmt.Println("\nThe run is `drivers/cost`: Redis and the driver `redis`, which both programs have. The CPU time is the least of five, with the start of bloodhound.")
+	fmt.Println("\nThe run is `drivers/cost`: Redis and the driver `redis`, which both programs have. The CPU time is the least of five, with the " +
+		"start of bloodhound.")
 }
 
 func build(program, config string) {

@@ -52,7 +52,7 @@ func Fail(format string, args ...any) Result { return Result{fail(format, args..
 // Info is the result of an operation that may take effect now, later or never, with the reason.
 func Info(format string, args ...any) Result { return Result{info(format, args...)} }
 
-// Output is what an operation that was ok read, for tests.
+// Output returns the value that an operation read, and whether it was ok, for tests.
 func (r Result) Output() (output string, ok bool) { return r.output, r.typ == history.Ok }
 
 // Unknown reports whether an operation may or may not have taken effect, for tests.
