@@ -69,7 +69,7 @@ var All = []Kind{
 	{Name: "zookeeper", Schemes: []string{"zookeeper"}, Target: "zookeeper://NODE:2181", Field: true,
 		Operations: []string{"put", "get", "delete", "cas"}, Mix: []string{"put", "get"}, Options: []string{"local_reads"}, Spread: Client,
 		Either: []string{"cas", "delete"},
-		Why: "ZooKeeper compares versions, and a node that was deleted and created again starts with version 0"},
+		Why:    "ZooKeeper compares versions, and a node that was deleted and created again starts with version 0"},
 	{Name: "s3", Schemes: []string{"s3"}, Target: "s3://KEY:SECRET@NODE:9000/BUCKET", Field: true,
 		Operations: []string{"put", "get", "delete", "list"}, Mix: []string{"put", "get"}, Spread: RoundRobin},
 	{Name: "memcached", Schemes: []string{"memcached"}, Target: "memcached://NODE:11211", Field: true,
