@@ -29,8 +29,8 @@ var bugs = []bug{
 		"`sync_interval: always`"},
 	{"nats-acks", "NATS 2.12.1, `sync_interval: always`", "a message comes again after its acknowledgement was confirmed, after a kill",
 		"a bug: a confirmation promises that the server knows", "partitions and no kills"},
-	{"zookeeper", "ZooKeeper 3.8.0 (Debian 12)", "the server does not start after a power loss: \"No snapshot found, but there are log entries\"",
-		"a bug: snapshots are not synchronised before the log is trusted", "kills and no power losses"},
+	{"zookeeper", "ZooKeeper 3.8.0 (Debian 12)", "the server does not start again: EOFException after a kill while it writes a snapshot, \"No snapshot " +
+		"found, but there are log entries\" after a power loss", "a bug: snapshots are not written atomically", "partitions and no kills"},
 	{"s3", "VersityGW 1.0.14", "an object that was stored is gone after a kill while it is replaced, or zeros after a power loss",
 		"a bug: it unlinks the old object before it links the new one, and synchronises nothing", "partitions and no kills"},
 	{"kafka", "kfake, a fake broker of franz-go", "an acknowledged record is gone after a power loss",
@@ -75,7 +75,8 @@ func main() {
 	}
 	chosen := func(name string) bool { return *only == "" || slices.Contains(strings.Split(*only, ","), name) }
 	fmt.Print("# Drivers of protocols\n\n`go -C bench run ./drivers >bench/DRIVERS.md`: failures that the drivers of bloodhound-drivers find in released " +
-		"servers, whether their runs repeat, and the costs of the program. The worlds are in [drivers](drivers) and in [the module drivers](../drivers/testdata).\n\n## Failures of released servers\n\n")
+		"servers, whether their runs repeat, and the costs of the program. The worlds are in [drivers](drivers) and in " +
+		"[the module drivers](../drivers/testdata).\n\n## Failures of released servers\n\n")
 	fmt.Print("| server | failure | judgement | found in | control | outcome |\n|---|---|---|---|---|---|\n")
 	for _, b := range bugs {
 		if chosen(b.world) {
