@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -135,7 +136,12 @@ func (c *client) group(kind string) string {
 	case slices.Contains(c.kind.Apart, kind), kind == "subscribe":
 		return c.name
 	}
-	return c.settings.name
+	return c.settings.group
+}
+
+// Group names the consumers of a workload, which share its queues. A driver that tries everything again after the last heal is one of them.
+func Group(w *world.Workload) string {
+	return strings.TrimSuffix(w.Name, strings.TrimSuffix(world.RecoveryClients, "/"))
 }
 
 // aside performs an operation under another name, and reports whether it was ok.

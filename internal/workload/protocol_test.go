@@ -117,6 +117,15 @@ load/c0.1 ok consume q n load/c0`
 	}
 }
 
+// What a driver receives that tries everything again after the last heal counts for the workload's own group.
+func TestRecoveryIsOfTheSameGroup(t *testing.T) {
+	for name, want := range map[string]string{"load": "load", "load/recovery": "load"} {
+		if got := Group(&world.Workload{Name: name}); got != want {
+			t.Errorf("%s is of group %s, want %s", name, got, want)
+		}
+	}
+}
+
 // unreachable is a Protocol without a server.
 type unreachable struct{}
 

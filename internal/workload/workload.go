@@ -158,6 +158,7 @@ func Validate(w *world.Workload) error {
 type settings struct {
 	kind     *kinds.Kind
 	name     string
+	group    string // of consumers
 	clients  int
 	rate     float64 // per second over all clients; 0 is closed-loop
 	duration time.Duration
@@ -222,7 +223,7 @@ func newSettings(w *world.Workload, protocols Protocols) (*settings, error) {
 			return nil, fmt.Errorf("driver %s has no option %q; it has %s", w.Driver, name, strings.Join(options, ", "))
 		}
 	}
-	s := &settings{kind: k, name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs),
+	s := &settings{kind: k, name: w.Name, group: Group(w), clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs),
 		limit: w.Operations, ppm: w.SpecialPPM, words: w.Dictionary,
 		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.Spread), skip: w, once: w.Once,
 		announces: w.Announces && !w.Once}

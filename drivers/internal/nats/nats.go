@@ -50,7 +50,7 @@ type driver struct {
 
 // New makes the driver of a workload.
 func New(w *world.Workload) (workload.Protocol, error) {
-	d := &driver{consumer: strings.Map(plain, w.Name)}
+	d := &driver{consumer: strings.Map(plain, workload.Group(w))}
 	var err error
 	if d.ackWait, err = wire.Duration(w, "ack_wait", defaultAckWait); err != nil {
 		return nil, err
