@@ -18,8 +18,10 @@ TEST_TIMEOUT ?= 40m
 
 # The folder of the module live, where the go command finds its go.work.
 LIVE = $(GO) -C live
+# The same of the module drivers.
+DRIVERS = $(GO) -C drivers
 # The folders of the modules whose tests and rules this file runs. Tests run those of other modules below them.
-MODULES = . live bench examples examples/inprocess/bank examples/inprocess/checkout examples/redis
+MODULES = . live drivers bench examples examples/inprocess/bank examples/inprocess/checkout examples/redis
 # Modules whose go.mod has nothing of Bloodhound, which their tests need: those take it from the checkout, by checkout.mod.
 APART = examples/quickstart examples/servers
 # Calls the go command in modules, one after the other, and says how long each took: $(call in,$(MODULES),vet,./...). each does so in all.
@@ -33,11 +35,12 @@ timed = began=$$(date +%s) && $(GO) -C $(module) $(1) && echo "module $(module):
 # The driver program, which runs inside worlds, is embedded. Its bytes depend on the source alone, not on the commit.
 DRIVER = internal/driver/driverfile/bloodhound-driver.pack
 
-build: ## bin/bloodhound and bin/bloodhound-live
+build: ## bin/bloodhound, bin/bloodhound-live and bin/bloodhound-drivers
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o bin/bloodhound-driver ./cmd/bloodhound-driver
 	$(GO) run ./internal/driver/pack bin/bloodhound-driver $(DRIVER)
 	CGO_ENABLED=0 $(GO) build -tags embed_driver -ldflags "$(LDFLAGS)" -o bin/bloodhound ./cmd/bloodhound
 	CGO_ENABLED=0 $(LIVE) build -ldflags "$(LDFLAGS)" -o ../bin/bloodhound-live ./cmd/bloodhound-live
+	CGO_ENABLED=0 $(DRIVERS) build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o ../bin/bloodhound-drivers ./cmd/bloodhound-drivers
 
 test: build ## all tests, a slice of the long ones; `make lint` vets
 	@$(MAKE) --no-print-directory -j2 test-core test-others
@@ -62,7 +65,7 @@ tidy: ## go.mod and go.sum of all modules
 	$(GO) -C examples mod tidy
 	for module in sdk/*/go.mod; do $(GO) -C $$(dirname $$module) mod tidy || exit; done
 	$(foreach module,$(APART),$(GO) -C $(module) mod tidy -modfile=checkout.mod &&) true
-	for module in live examples/inprocess/bank examples/inprocess/checkout examples/inprocess/raft; do \
+	for module in live drivers examples/inprocess/bank examples/inprocess/checkout examples/inprocess/raft; do \
 		$(GO) -C $$module mod edit -replace github.com/bloodhound-dst/bloodhound=$(CURDIR) || exit; \
 		GOWORK=off $(GO) -C $$module mod tidy; code=$$?; \
 		$(GO) -C $$module mod edit -dropreplace github.com/bloodhound-dst/bloodhound; [ $$code = 0 ] || exit $$code; \

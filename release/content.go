@@ -28,6 +28,7 @@ type file struct {
 // content is what a release brings, wherever it is put.
 type content struct {
 	program, live   []byte
+	drivers         []byte // for Linux
 	license, third  []byte // of Bloodhound, and of what it is built from
 	readme, changes []byte
 	manual          []file // pages of section 1, by their file names
@@ -36,8 +37,8 @@ type content struct {
 }
 
 // collect gathers it; server is the program of the quickstart's nodes.
-func collect(src *source, program, live, server []byte) (*content, error) {
-	c := &content{program: program, live: live}
+func collect(src *source, program, live, drivers, server []byte) (*content, error) {
+	c := &content{program: program, live: live, drivers: drivers}
 	for name, to := range map[string]*[]byte{"LICENSE": &c.license, "README.md": &c.readme, "CHANGELOG.md": &c.changes} {
 		text, err := os.ReadFile(filepath.Join(src.root, name))
 		if err != nil {
@@ -46,7 +47,7 @@ func collect(src *source, program, live, server []byte) (*content, error) {
 		*to = text
 	}
 	var err error
-	if c.third, err = licenses(src, program, live); err != nil {
+	if c.third, err = licenses(src, program, live, drivers); err != nil {
 		return nil, err
 	}
 	if c.manual, err = manual(src); err != nil {
@@ -64,6 +65,7 @@ func (c *content) archive(top string) []file {
 	list := []file{
 		{"bloodhound", 0o755, c.program},
 		{"bloodhound-live", 0o755, c.live},
+		{"bloodhound-drivers", 0o755, c.drivers},
 		{"LICENSE", 0o644, c.license},
 		{"LICENSE.third-party", 0o644, c.third},
 		{"README.md", 0o644, c.readme},

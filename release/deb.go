@@ -20,6 +20,7 @@ func debOf(src *source, t target, c *content) (*deb, error) {
 	d := &deb{version: debVersion(src.version), arch: t.arch, files: []file{
 		{"usr/bin/bloodhound", 0o755, c.program},
 		{"usr/bin/bloodhound-live", 0o755, c.live},
+		{"usr/bin/bloodhound-drivers", 0o755, c.drivers},
 		{"usr/share/bash-completion/completions/bloodhound", 0o644, c.bash},
 		{"usr/share/zsh/vendor-completions/_bloodhound", 0o644, c.zsh},
 		{"usr/share/fish/vendor_completions.d/bloodhound.fish", 0o644, c.fish},

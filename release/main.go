@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 )
 
 func main() {
@@ -78,12 +80,17 @@ func (t target) release(src *source, out string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Worlds are Linux, whatever system this release is for.
+	drivers, err := src.build(target{"linux", t.arch}, "./drivers/cmd/"+driverfile.DriversName)
+	if err != nil {
+		return nil, err
+	}
 	// Nodes are programs of linux/amd64, whatever machine runs the world.
 	server, err := src.build(target{"linux", "amd64"}, "./examples/quickstart/kv")
 	if err != nil {
 		return nil, err
 	}
-	c, err := collect(src, program, live, server)
+	c, err := collect(src, program, live, drivers, server)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +110,8 @@ func (t target) release(src *source, out string) ([]string, error) {
 	for name, p := range map[string]struct {
 		module  string
 		program []byte
-	}{name: {modulePath, program}, "bloodhound-live" + strings.TrimPrefix(name, "bloodhound"): {livePath, live}} {
+	}{name: {modulePath, program}, "bloodhound-live" + strings.TrimPrefix(name, "bloodhound"): {livePath, live},
+		driverfile.DriversName + strings.TrimPrefix(name, "bloodhound"): {driversPath, drivers}} {
 		content, err = bom(src, p.module, p.program)
 		if err := write(name+".cdx.json", content, err); err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ import (
 
 // released are the folders of the modules that a release has, in the order of their release: a module comes after those that it requires.
 // All other modules, such as bench and examples, are built only in a checkout.
-var released = []string{".", "live", "sdk/grpcfault", "sdk/redisfault"}
+var released = []string{".", "live", "drivers", "sdk/grpcfault", "sdk/redisfault"}
 
 // proxyFolder is the part of a release that GOPROXY=file://... serves (go.dev/ref/mod#goproxy-protocol).
 const proxyFolder = "proxy"

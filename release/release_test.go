@@ -171,6 +171,7 @@ func TestPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &content{program: []byte("#!/bin/sh\necho odd\n"), live: []byte("#!/bin/sh\necho live\n"),
+		drivers: []byte("#!/bin/sh\necho drivers\n"),
 		license: []byte("do what you like\n"), third: []byte("theirs\n"),
 		changes: []byte("# Changelog\n"), manual: pages, bash: bash, zsh: zsh, fish: fish}
 	d, err := debOf(src, target{"linux", architecture(t, dpkg)}, c)
@@ -425,7 +426,7 @@ func TestModulesAreReleased(t *testing.T) {
 // workspaces replace it.
 func TestModule(t *testing.T) {
 	var version string
-	for _, name := range []string{"../go.mod", "../live/go.mod"} {
+	for _, name := range []string{"../go.mod", "../live/go.mod", "../drivers/go.mod"} {
 		f := modOf(t, name)
 		if len(f.Replace) > 0 || len(f.Exclude) > 0 {
 			t.Errorf("go install MODULE@latest refuses %s with %d replace and %d exclude lines", name, len(f.Replace), len(f.Exclude))
@@ -467,7 +468,7 @@ func TestModule(t *testing.T) {
 			}
 		}
 	}
-	if modules < 10 || workspaces != 2 {
+	if modules < 10 || workspaces != 3 {
 		t.Errorf("only %d modules require the root, in %d workspaces", modules, workspaces)
 	}
 }

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	modulePath = "github.com/bloodhound-dst/bloodhound"
-	livePath   = modulePath + "/live"
+	modulePath  = "github.com/bloodhound-dst/bloodhound"
+	livePath    = modulePath + "/live"
+	driversPath = modulePath + "/drivers"
 )
 
 // target is a system that a program is built for, in the words of Go.
@@ -131,13 +132,13 @@ func (s *source) build(t target, pkg string, flags ...string) ([]byte, error) {
 	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Dir = s.root
 	workspace := "off"
-	for _, module := range []string{"live", "examples/quickstart"} { // modules of their own
+	for _, module := range []string{"live", "drivers", "examples/quickstart"} { // modules of their own
 		if within, ok := strings.CutPrefix(pkg, "./"+module+"/"); ok {
 			cmd.Dir = filepath.Join(s.root, module)
 			cmd.Args[len(cmd.Args)-1] = "./" + within
 		}
 	}
-	if _, err := os.Stat(filepath.Join(cmd.Dir, "go.work")); err == nil { // live takes the root from this commit
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "go.work")); err == nil { // live and drivers take the root from this commit
 		workspace = filepath.Join(cmd.Dir, "go.work")
 	}
 	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.

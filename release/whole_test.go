@@ -216,6 +216,7 @@ func proxied(t *testing.T, dir string) []string {
 var usable = map[string][]string{
 	".":              {"/check", "/history", "/sim", "/sdk", "/tla"},
 	"live":           {""},
+	"drivers":        {"/cmd/bloodhound-drivers"},
 	"sdk/grpcfault":  {"", "/grpccount"},
 	"sdk/redisfault": {"", "/rediscount"},
 }

@@ -7,4 +7,4 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/driver"
 )
 
-func main() { os.Exit(driver.Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(driver.Main(os.Args, nil, os.Stdin, os.Stdout, os.Stderr)) }

@@ -12,7 +12,7 @@ import (
 
 func main() {
 	if driver.IsAsked(os.Args) {
-		os.Exit(driver.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(driver.Main(os.Args, nil, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if filepath.Base(os.Args[0]) == cli.RRName {
 		os.Exit(cli.RR(os.Args[1:], os.Stdout, os.Stderr))

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // exitMain is the program: the command line, or the driver inside a world.
 func exitMain() {
 	if driver.IsAsked(os.Args) {
-		os.Exit(driver.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(driver.Main(os.Args, nil, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 }

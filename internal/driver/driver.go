@@ -38,8 +38,9 @@ func IsAsked(args []string) bool {
 
 func isGuest(args []string) bool { return os.Getpid() == 1 && args[0] == guestPath }
 
-// Main does what args ask for, and returns the exit code of the process. args begin with the program's own name.
-func Main(args []string, in io.Reader, out, errs io.Writer) int {
+// Main does what args ask for, and returns the exit code of the process. args begin with the program's own name. protocols are the drivers on
+// client libraries, of which only the program bloodhound-drivers has any.
+func Main(args []string, protocols workload.Protocols, in io.Reader, out, errs io.Writer) int {
 	switch {
 	case filepath.Base(args[0]) == stopFaultsName:
 		return workload.StopFaults(args[1:], errs)
@@ -63,5 +64,5 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		fmt.Fprintln(out, "bloodhound driver: give the kind of the driver, and nothing else")
 		return exitcode.Usage
 	}
-	return workload.Main(args[0], os.Getenv, out)
+	return workload.Main(args[0], protocols, os.Getenv, out)
 }

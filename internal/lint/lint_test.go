@@ -105,12 +105,21 @@ var layers = [][]string{
 	{"live"},
 	{"live/internal/cli"},
 	{"live/cmd/bloodhound-live"},
+	// The module drivers.
+	{"drivers/internal/wire"},
+	{"drivers/internal/amqp", "drivers/internal/kafka", "drivers/internal/memcached", "drivers/internal/mqtt", "drivers/internal/nats",
+		"drivers/internal/s3", "drivers/internal/zookeeper"},
+	{"drivers"},
+	{"drivers/cmd/bloodhound-drivers", "drivers/internal/kafka/broker"},
 }
 
 // forLive are the packages of the module of the root that the module live may import: none of engines, searches and reports.
 var forLive = []string{"internal/plural", "internal/splitmix", "internal/exitcode", "internal/printable", "internal/program",
 	"internal/config/source", "internal/config/schema", "internal/config/keys", "internal/records", "internal/store",
 	"internal/testkit/needs"}
+
+// forDrivers are the packages of the module of the root that the module drivers may import: those of driver programs.
+var forDrivers = []string{"history", "internal/world", "internal/workload", "internal/driver"}
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
 var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage",
@@ -258,10 +267,34 @@ func TestLiveIsItsOwnProduct(t *testing.T) {
 	}
 }
 
-// nested reports whether a file belongs to a module below those of the root, live, bench and examples.
+// The module drivers is linked into a program of its own: no other package imports it, so that the core depends on none of its client libraries.
+func TestDriversAreTheirOwnProgram(t *testing.T) {
+	own := func(p string) bool { return p == "drivers" || strings.HasPrefix(p, "drivers/") }
+	seen := 0
+	for _, s := range append(sources(t), sourcesIn(t, "examples", "")...) {
+		for p, node := range imports(s) {
+			to, ok := strings.CutPrefix(p, module)
+			switch {
+			case !ok:
+			case !own(s.pkg) && own(to):
+				t.Errorf("%s: %s must not import %s, which is of the module drivers", s.placeOf(node), s.pkg, to)
+			case own(s.pkg) && !own(to) && !s.test:
+				seen++
+				if !slices.ContainsFunc(forDrivers, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
+					t.Errorf("%s: the module drivers must not import %s", s.placeOf(node), to)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no import of the module drivers was seen")
+	}
+}
+
+// nested reports whether a file belongs to a module below those of the root, live, drivers, bench and examples.
 func nested(t *testing.T, file string) bool {
 	t.Helper()
-	for dir := path.Dir(file); dir != "." && dir != "live" && dir != "bench" && dir != "examples"; dir = path.Dir(dir) {
+	for dir := path.Dir(file); dir != "." && dir != "live" && dir != "drivers" && dir != "bench" && dir != "examples"; dir = path.Dir(dir) {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(dir), "go.mod")); err == nil {
 			return true
 		}

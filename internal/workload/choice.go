@@ -329,7 +329,7 @@ func specials(seed uint64, dictionary []string) ([]string, error) {
 
 func writes(kind string) bool {
 	switch strings.ToLower(kind) {
-	case "put", "set", "cas", "range_put", "lease_put":
+	case "put", "set", "cas", "range_put", "lease_put", "send", "publish", "produce":
 		return true
 	}
 	return false

@@ -73,7 +73,7 @@ func choices(seed uint64, client, count int) []string {
 	w := &world.Workload{Driver: "http", Name: "load", Operations: 1, Targets: []string{"http://n1"}, Clients: 4, Mix: []world.Operation{
 		{Kind: "put", Weight: 2, KeyPattern: "k{random:0-4}", ValueSizeBytes: 14}, {Kind: "get", Weight: 1, KeyPattern: "k{random:0-4}"},
 		{Kind: "delete", Weight: 0}, {Kind: "put", Weight: 1, KeyPattern: "s{seq:0-9}"}}}
-	s, err := newSettings(w)
+	s, err := newSettings(w, nil)
 	if err != nil {
 		panic(err)
 	}

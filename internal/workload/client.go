@@ -1,12 +1,14 @@
 package workload
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/workload/kinds"
 )
 
 // client performs its operations one after the other.
@@ -22,6 +24,10 @@ type client struct {
 	moved   int // failover: how many targets it has left
 	counts  counts
 	err     error // why it could not continue
+	// Of messages: keys that the client has used, those to which it has subscribed, names besides its own.
+	keys       map[string]bool
+	subscribed map[string]bool
+	sides      []side
 }
 
 func (c *client) run() {
@@ -99,17 +105,22 @@ func (c *client) await(k int) turn {
 // perform does one operation and reports it. It reports whether the operation was ok; the error is about reporting.
 func (c *client) perform(k int, o *operation) (bool, error) {
 	target := c.target(k, o.key)
-	rec := report{Client: c.identity(), Type: history.Invoke, Op: o.entry.Recorded(), Key: o.key, Input: o.value,
-		Expect: o.expect, Node: c.dialect.node(target)}
-	if err := c.report.write(rec); err != nil {
-		return false, err
+	if c.announces {
+		if c.keys == nil {
+			c.keys = map[string]bool{}
+		}
+		c.keys[o.key] = true
 	}
-	r := c.dialect.perform(c.conns, target, o, time.Now().Add(c.timeout))
-	rec.Type, rec.Output, rec.Found, rec.Error = r.typ, r.output, r.found, r.err
-	if r.node != "" {
-		rec.Node = r.node
+	kind := o.entry.Kind
+	act := func() (result, error) { return c.record(c.identity(), c.group(kind), target, o) }
+	var r result
+	var err error
+	if slices.Contains(c.kind.Receives, kind) {
+		r, err = c.receive(kind, o.key, target, act)
+	} else {
+		r, err = act()
 	}
-	if err := c.report.write(rec); err != nil {
+	if err != nil {
 		return false, err
 	}
 	switch r.typ {
@@ -127,23 +138,41 @@ func (c *client) perform(k int, o *operation) (bool, error) {
 	return false, nil
 }
 
-func (c *client) identity() string {
-	if c.retired == 0 {
-		return c.name
+// record performs an operation between its two records, of a client of the given name.
+func (c *client) record(identity, group string, target int, o *operation) (result, error) {
+	rec := report{Client: identity, Type: history.Invoke, Op: o.entry.Recorded(), Key: o.key, Input: o.value,
+		Expect: o.expect, Node: c.dialect.node(target), Group: group}
+	if err := c.report.write(rec); err != nil {
+		return result{}, err
 	}
-	return c.name + "." + strconv.Itoa(c.retired)
+	r := c.dialect.perform(c.conns, target, o, time.Now().Add(c.timeout))
+	rec.Type, rec.Output, rec.Found, rec.Error = r.typ, r.output, r.found, r.err
+	if r.node != "" {
+		rec.Node = r.node
+	}
+	return r, c.report.write(rec)
+}
+
+func (c *client) identity() string { return identityOf(c.name, c.retired) }
+
+// identityOf is the name under which a client continues after some operations of unknown outcome.
+func identityOf(name string, retired int) string {
+	if retired == 0 {
+		return name
+	}
+	return name + "." + strconv.Itoa(retired)
 }
 
 func (c *client) target(k int, key string) int {
 	n := c.dialect.targets()
 	switch c.spread {
-	case spreadRoundRobin:
+	case kinds.RoundRobin:
 		return (c.number + k) % n
-	case spreadClient:
+	case kinds.Client:
 		return c.number % n
-	case spreadHash:
+	case kinds.Hash:
 		return int(xxhash.Sum64String(key) % uint64(n))
-	case spreadFailover:
+	case kinds.Failover:
 		return (c.number + c.moved) % n
 	}
 	return 0

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -69,7 +70,7 @@ func compose(getenv func(string) string, orders io.Reader, out io.Writer) error 
 	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
 		return fmt.Errorf("%s is no workload: %w", envDriver, err)
 	}
-	if _, err := awaitOrder(orders); err != nil {
+	if _, err := awaitOrder(bufio.NewReader(orders)); err != nil {
 		return err
 	}
 	seed, err := drawSeed()

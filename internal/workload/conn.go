@@ -12,6 +12,7 @@ type connections struct {
 	conns    []*conn
 	sessions []io.Closer // connections that a library makes
 	dialed   []string    // the address behind each connection
+	client   string      // the name of the client
 }
 
 // conn is a connection with what was read ahead on it.
@@ -20,8 +21,8 @@ type conn struct {
 	in *bufio.Reader
 }
 
-func newConnections(targets int) *connections {
-	return &connections{conns: make([]*conn, targets), sessions: make([]io.Closer, targets), dialed: make([]string, targets)}
+func newConnections(targets int, client string) *connections {
+	return &connections{conns: make([]*conn, targets), sessions: make([]io.Closer, targets), dialed: make([]string, targets), client: client}
 }
 
 func (c *connections) close() {

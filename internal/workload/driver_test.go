@@ -44,7 +44,7 @@ func (d *drives) run(w world.Workload) ([]history.Event, string) {
 	}
 	var out bytes.Buffer
 	env := map[string]string{envDriver: string(text), envReport: d.path}
-	if code := Main(w.Driver, func(name string) string { return env[name] }, &out); code != 0 {
+	if code := Main(w.Driver, nil, func(name string) string { return env[name] }, &out); code != 0 {
 		d.t.Fatalf("exit code %d: %s", code, out.String())
 	}
 	return d.events(), out.String()
@@ -478,7 +478,7 @@ func TestBadSurroundings(t *testing.T) {
 		"which BLOODHOUND_REPORT names":    {envDriver: work, envReport: filepath.Join(t.TempDir(), "none")},
 	} {
 		var out bytes.Buffer
-		if code := Main("http", func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), want) {
+		if code := Main("http", nil, func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), want) {
 			t.Errorf("exit code %d, %q; want %q", code, out.String(), want)
 		}
 	}
@@ -487,10 +487,10 @@ func TestBadSurroundings(t *testing.T) {
 		t.Skip("no /dev/full here")
 	}
 	env := map[string]string{envDriver: work, envReport: "/dev/full"}
-	if code := Main("http", func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), "cannot report") {
+	if code := Main("http", nil, func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), "cannot report") {
 		t.Errorf("a full report: exit code %d, %q", code, out.String())
 	}
-	if code := Main("sql", func(n string) string { return env[n] }, &out); code != exitFailed {
+	if code := Main("sql", nil, func(n string) string { return env[n] }, &out); code != exitFailed {
 		t.Errorf("a strange driver: exit code %d", code)
 	}
 }

@@ -64,11 +64,11 @@ func TestEtcdReplies(t *testing.T) {
 		}))
 		w := world.Workload{Driver: "etcd", Operations: 1, Targets: []string{server.URL},
 			Mix: []world.Operation{{Kind: c.operation, Weight: 1, KeyPattern: "k"}}}
-		s, err := newSettings(&w)
+		s, err := newSettings(&w, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cs := newConnections(1)
+		cs := newConnections(1, "c0")
 		r := s.dialect.perform(cs, 0, &operation{entry: &s.mix[0], key: "k", value: "v"}, deadlineIn(t))
 		if r.typ != c.want || r.output != c.output || r.found != c.found || asked != 1 {
 			t.Errorf("%s, %d %s: %+v after %d requests; want %s %q %v", c.operation, c.status, c.body, r, asked, c.want, c.output, c.found)

@@ -307,13 +307,13 @@ func TestProbe(t *testing.T) {
 	} {
 		text, _ := json.Marshal(c.check)
 		var out bytes.Buffer
-		code := Main("probe", func(string) string { return string(text) }, &out)
+		code := Main("probe", nil, func(string) string { return string(text) }, &out)
 		if code != c.code || !strings.Contains(out.String(), c.line) || strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d, %q; want %d, %q", text, code, out.String(), c.code, c.line)
 		}
 	}
 	var out bytes.Buffer
-	if code := Main("probe", func(string) string { return "x" }, &out); code != world.ProbeFailed {
+	if code := Main("probe", nil, func(string) string { return "x" }, &out); code != world.ProbeFailed {
 		t.Errorf("no check: exit code %d", code)
 	}
 }

@@ -23,6 +23,7 @@ type report struct {
 	Found  bool         `json:"found,omitempty"`
 	Error  string       `json:"error,omitempty"`
 	Node   string       `json:"node,omitempty"`
+	Group  string       `json:"group,omitempty"`
 }
 
 // openReport opens the file without Go's poller in between, which would add calls of its own.
@@ -39,6 +40,14 @@ func (r *reporter) write(rec report) error {
 	if err != nil {
 		return err
 	}
+	return r.line(p)
+}
+
+// mark says where a driver is.
+func (r *reporter) mark(t history.Type) error { return r.line([]byte(`{"type":"` + string(t) + `"}`)) }
+
+// line appends a line by one write.
+func (r *reporter) line(p []byte) error {
 	p = append(p, '\n')
 	for {
 		n, err := syscall.Write(r.fd, p)

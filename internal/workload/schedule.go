@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/workload/kinds"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -16,17 +17,17 @@ type scheduled struct {
 }
 
 // plan takes a workload's schedule apart by its clients.
-func (s *settings) plan(w *world.Workload, k *driverKind) error {
+func (s *settings) plan(w *world.Workload, k *kinds.Kind) error {
 	if len(w.Schedule) == 0 {
 		return nil
 	}
 	s.schedule = make([][]scheduled, s.clients)
 	for i, o := range w.Schedule {
-		kind := strings.ToLower(o.Op)
+		kind, known := k.Operation(o.Op)
 		switch {
-		case !slices.Contains(k.operations, kind) || kind == "cas" || kind == "txn":
+		case !known || kind == "cas" || kind == "txn" || slices.Contains(k.Receives, kind):
 			return fmt.Errorf("operation %d of the schedule: driver %s cannot play %q; it can play "+
-				"%s", i+1, w.Driver, o.Op, k.names)
+				"%s", i+1, w.Driver, o.Op, strings.Join(k.Operations, ", "))
 		case o.Client < 0 || o.Client >= s.clients:
 			return fmt.Errorf("operation %d of the schedule: there is no client %d; clients are 0 to "+
 				"%d", i+1, o.Client, s.clients-1)
@@ -36,9 +37,6 @@ func (s *settings) plan(w *world.Workload, k *driverKind) error {
 		case len(o.Value) > maxValueBytes:
 			return fmt.Errorf("operation %d of the schedule: its value has %d bytes; the limit is "+
 				"%d", i+1, len(o.Value), maxValueBytes)
-		}
-		if w.Driver == "redis" {
-			kind = strings.ToUpper(kind)
 		}
 		e := &entry{Operation: world.Operation{Kind: kind}}
 		if w.Driver == "http" && strings.HasPrefix(o.Key, "/") {

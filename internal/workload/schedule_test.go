@@ -13,7 +13,7 @@ import (
 // A schedule is taken apart by its clients, and what no driver can play is refused.
 func TestSchedule(t *testing.T) {
 	of := func(driver string, list ...world.Scheduled) (*settings, error) {
-		return newSettings(&world.Workload{Name: "w", Driver: driver, Clients: 2, DurationNs: 1e9, Targets: []string{driver + "://n1:80"}, Schedule: list})
+		return newSettings(&world.Workload{Name: "w", Driver: driver, Clients: 2, DurationNs: 1e9, Targets: []string{driver + "://n1:80"}, Schedule: list}, nil)
 	}
 	s, err := of("http", world.Scheduled{AtMs: 1.5, Client: 1, Op: "PUT", Key: "/a/b", Value: "v"},
 		world.Scheduled{AtMs: 2, Op: "get", Key: "k"}, world.Scheduled{AtMs: 2, Client: 1, Op: "delete", Key: "k"})
@@ -39,7 +39,7 @@ func TestSchedule(t *testing.T) {
 func TestScheduleLasts(t *testing.T) {
 	const lasts = 200 * time.Millisecond
 	s, err := newSettings(&world.Workload{Name: "w", Driver: "http", DurationNs: lasts.Nanoseconds(),
-		Targets: []string{refusing(t)}, Schedule: []world.Scheduled{{Op: "get", Key: "k"}}})
+		Targets: []string{refusing(t)}, Schedule: []world.Scheduled{{Op: "get", Key: "k"}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestScheduleLasts(t *testing.T) {
 	}
 	defer report.close()
 	start := time.Now()
-	if counts, err := s.run(1, report); err != nil || counts.fail != 1 || time.Since(start) < lasts {
+	if counts, err := s.run(1, report, nil); err != nil || counts.fail != 1 || time.Since(start) < lasts {
 		t.Errorf("%+v, %v within %s", counts, err, time.Since(start))
 	}
 }

@@ -226,11 +226,11 @@ func TestSQLOutcomes(t *testing.T) {
 			}
 			w := world.Workload{Driver: "sql", Clients: 1, Operations: 1, Targets: []string{c.system + "://u@" + f.listen(t, serve) + "/d"},
 				Mix: []world.Operation{{Kind: c.operation, Weight: 1, KeyPattern: "k"}}}
-			s, err := newSettings(&w)
+			s, err := newSettings(&w, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			cs := newConnections(1)
+			cs := newConnections(1, "c0")
 			defer cs.close()
 			o := operation{entry: &s.mix[0], key: "k", value: "v'1\\"}
 			if c.operation == "txn" {

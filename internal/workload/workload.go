@@ -1,5 +1,6 @@
-// Package workload holds the drivers that run inside a world, as processes of the bloodhound program itself on client
-// nodes: http and redis perform operations and report each of them, prober performs the checks that the engine orders, and probe one.
+// Package workload holds the drivers that run inside a world, as processes of Bloodhound's driver program on client
+// nodes: http, redis and others perform operations and report each of them, prober performs the checks that the engine orders, and probe one.
+// Drivers on client libraries are a Protocol, which the program bloodhound-drivers gives to Main.
 //
 // What a driver claims decides what a checker may conclude, so the rules are strict. The invoke of an operation is
 // written before the first byte of its request. Nothing is ever sent twice. "ok" and "fail" need proof: a complete
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/workload/kinds"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -59,15 +61,16 @@ const (
 )
 
 // Main runs the driver of the given kind (http, redis, prober, probe) to its end and returns the exit code of the process:
-// 0 when the workload is done, 2 when it could not be; for probe, one of the codes of package world.
-func Main(kind string, getenv func(string) string, out io.Writer) int {
+// 0 when the workload is done, 2 when it could not be; for probe, one of the codes of package world. protocols are those that the
+// program links besides the drivers of this package.
+func Main(kind string, protocols Protocols, getenv func(string) string, out io.Writer) int {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryBytes)
 	if kind == "probe" {
 		return probe(getenv(envDriver), out)
 	}
-	run := func() error { return drive(kind, getenv, os.Stdin, out) }
+	run := func() error { return drive(kind, protocols, getenv, os.Stdin, out) }
 	switch kind {
 	case "composer":
 		run = func() error { return compose(getenv, os.Stdin, out) }
@@ -82,14 +85,16 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 	return exitDone
 }
 
-func drive(kind string, getenv func(string) string, orders io.Reader, out io.Writer) error {
+func drive(kind string, protocols Protocols, getenv func(string) string, orders io.Reader, out io.Writer) error {
 	var w world.Workload
 	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
 		return fmt.Errorf("%s is no workload: %w", envDriver, err)
 	}
 	w.Driver = kind
-	s, err := newSettings(&w)
-	if err != nil {
+	if protocols == nil {
+		protocols = Protocols{}
+	}
+	if _, err := newSettings(&w, protocols); err != nil {
 		return err
 	}
 	report, err := openReport(getenv(envReport))
@@ -97,27 +102,29 @@ func drive(kind string, getenv func(string) string, orders io.Reader, out io.Wri
 		return err
 	}
 	defer report.close()
-	order, err := awaitOrder(orders)
+	in := bufio.NewReader(orders)
+	order, err := awaitOrder(in)
 	if err != nil {
 		return err
 	}
 	w.Skip, w.Schedule = order.Skip, order.Schedule
-	if s, err = newSettings(&w); err != nil { // with the schedule
+	s, err := newSettings(&w, protocols) // with the schedule
+	if err != nil {
 		return err
 	}
 	seed, err := drawSeed()
 	if err != nil {
 		return err
 	}
-	counts, err := s.run(seed, report)
+	counts, err := s.run(seed, report, in)
 	fmt.Fprintf(out, "%s: %d operations: %d ok, %d fail, %d info; %d not started\n", cmp.Or(w.Name, kind),
 		counts.ok+counts.fail+counts.info, counts.ok, counts.fail, counts.info, counts.skipped)
 	return err
 }
 
 // awaitOrder waits until the driver may begin, which is at once where no order comes.
-func awaitOrder(orders io.Reader) (o world.DriverOrder, err error) {
-	line, err := bufio.NewReader(orders).ReadBytes('\n')
+func awaitOrder(orders *bufio.Reader) (o world.DriverOrder, err error) {
+	line, err := orders.ReadBytes('\n')
 	if err == io.EOF && len(line) == 0 {
 		return o, nil
 	}
@@ -143,13 +150,15 @@ func Validate(w *world.Workload) error {
 	if w.Driver == "command" || w.Driver == "composer" {
 		return nil
 	}
-	_, err := newSettings(w)
+	_, err := newSettings(w, nil)
 	return err
 }
 
 // settings are a workload, parsed and completed with defaults.
 type settings struct {
+	kind     *kinds.Kind
 	name     string
+	group    string // of consumers
 	clients  int
 	rate     float64 // per second over all clients; 0 is closed-loop
 	duration time.Duration
@@ -165,6 +174,9 @@ type settings struct {
 	verb     string          // how transactions write
 	once     bool            // it ends when each entry of the mix has succeeded
 	schedule [][]scheduled   // by client; without one, operations are drawn
+	// announces says that the driver reports its phases, and at the end receives what is left.
+	announces bool
+	drained   []string // operations by which everything was received
 }
 
 // dialect is the part of a driver that differs between http and redis.
@@ -197,58 +209,24 @@ func info(format string, args ...any) result {
 	return result{typ: history.Info, err: fmt.Sprintf(format, args...)}
 }
 
-// Ways to spread operations over several targets.
-const (
-	spreadFirst      = "first"       // always the first
-	spreadRoundRobin = "round-robin" // operation k of client c goes to target (c+k) mod n
-	spreadClient     = "client"      // client c stays with target c mod n
-	spreadHash       = "hash"        // by the key
-	spreadFailover   = "failover"    // stay with one until an operation there is not ok, then the next one
-)
+// dialects are the makers of the dialects that every driver program has.
+var dialects = map[string]func(*world.Workload) (dialect, error){"http": newHTTP, "redis": newRedis, "sql": newSQL, "etcd": newEtcd}
 
-var spreads = []string{spreadFirst, spreadRoundRobin, spreadClient, spreadHash, spreadFailover}
-
-// driverKind holds the facts about a driver that Validate checks.
-type driverKind struct {
-	operations []string // lower case
-	names      string   // the same for people
-	options    []string
-	mix        []world.Operation // the default
-	spread     string            // the default
-	dialect    func(*world.Workload) (dialect, error)
-}
-
-func kinds(driver string) (driverKind, bool) {
-	switch driver {
-	case "http":
-		return driverKind{[]string{"put", "get", "delete"}, "put, get, delete", []string{"fail_status", "json_field", "put_method", "spread", "trim_space"},
-			[]world.Operation{{Kind: "put", Weight: 1}, {Kind: "get", Weight: 1}}, spreadRoundRobin, newHTTP}, true
-	case "redis":
-		return driverKind{[]string{"set", "get", "incr", "del"}, "SET, GET, INCR, DEL", []string{"master_name", "sentinels", "spread"},
-			[]world.Operation{{Kind: "SET", Weight: 1}, {Kind: "GET", Weight: 1}}, spreadFirst, newRedis}, true
-	case "sql":
-		return driverKind{[]string{"put", "get", "delete", "cas", "txn"}, "put, get, delete, cas, txn", []string{"isolation", "model", "spread"},
-			[]world.Operation{{Kind: "put", Weight: 1}, {Kind: "get", Weight: 1}}, spreadFirst, newSQL}, true
-	case "etcd":
-		return driverKind{[]string{"put", "get", "delete", "cas", "range_put", "lease_put", "compact"}, "put, get, delete, cas, range_put, lease_put, compact",
-			[]string{"back", "serializable", "spread"}, []world.Operation{{Kind: "put", Weight: 1}, {Kind: "get", Weight: 1}}, spreadRoundRobin, newEtcd}, true
-	}
-	return driverKind{}, false
-}
-
-func newSettings(w *world.Workload) (*settings, error) {
-	k, known := kinds(w.Driver)
+func newSettings(w *world.Workload, protocols Protocols) (*settings, error) {
+	k, known := kinds.Named(w.Driver)
 	if !known {
-		return nil, fmt.Errorf("unknown driver %q; drivers are http, redis, sql, etcd, command, composer", w.Driver)
+		return nil, fmt.Errorf("unknown driver %q; drivers are %s", w.Driver, strings.Join(kinds.Names(), ", "))
 	}
+	options := append(slices.Clone(k.Options), "spread")
 	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
-		if !slices.Contains(k.options, name) {
-			return nil, fmt.Errorf("driver %s has no option %q; it has %s", w.Driver, name, strings.Join(k.options, ", "))
+		if !slices.Contains(options, name) {
+			return nil, fmt.Errorf("driver %s has no option %q; it has %s", w.Driver, name, strings.Join(options, ", "))
 		}
 	}
-	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs),
+	s := &settings{kind: k, name: w.Name, group: Group(w), clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs),
 		limit: w.Operations, ppm: w.SpecialPPM, words: w.Dictionary,
-		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread), skip: w, once: w.Once}
+		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.Spread), skip: w, once: w.Once,
+		announces: w.Announces && !w.Once}
 	switch {
 	case s.clients > maxClients:
 		return nil, fmt.Errorf("%d clients; the limit is %d", s.clients, maxClients)
@@ -256,8 +234,8 @@ func newSettings(w *world.Workload) (*settings, error) {
 		return nil, fmt.Errorf("a rate of %v operations a second; it must be from 0 to 1e9", s.rate)
 	case s.duration <= 0 && s.limit <= 0:
 		return nil, fmt.Errorf("workload %q has neither a duration nor a number of operations, so it would never end", w.Name)
-	case !slices.Contains(spreads, s.spread):
-		return nil, fmt.Errorf("no spread %q; there are %s", s.spread, strings.Join(spreads, ", "))
+	case !slices.Contains(kinds.Spreads, s.spread):
+		return nil, fmt.Errorf("no spread %q; there are %s", s.spread, strings.Join(kinds.Spreads, ", "))
 	}
 	if s.verb = "append"; w.Options["model"] == rwRegister {
 		s.verb = "w"
@@ -266,12 +244,12 @@ func newSettings(w *world.Workload) (*settings, error) {
 		s.timeout = defaultTimeoutNs
 	}
 	mix := w.Mix
-	if len(mix) == 0 {
-		mix = k.mix
+	for i := 0; len(w.Mix) == 0 && i < len(k.Mix); i++ {
+		mix = append(mix, world.Operation{Kind: k.Mix[i], Weight: 1})
 	}
 	for _, o := range mix {
-		if !slices.Contains(k.operations, strings.ToLower(o.Kind)) {
-			return nil, fmt.Errorf("driver %s has no operation %q; it has %s", w.Driver, o.Kind, k.names)
+		if _, ok := k.Operation(o.Kind); !ok {
+			return nil, fmt.Errorf("driver %s has no operation %q; it has %s", w.Driver, o.Kind, strings.Join(k.Operations, ", "))
 		}
 		p, err := parsePattern(cmp.Or(o.KeyPattern, defaultKeyPattern))
 		if err != nil {
@@ -285,21 +263,31 @@ func newSettings(w *world.Workload) (*settings, error) {
 		s.mix = append(s.mix, entry{Operation: o, pattern: p, weight: uint64(o.Weight)})
 		s.weight += uint64(o.Weight)
 	}
+	if count := slices.DeleteFunc(slices.Clone(k.Either), func(kind string) bool {
+		return !slices.ContainsFunc(s.mix, func(e entry) bool { return e.Kind == kind })
+	}); len(count) > 1 {
+		return nil, fmt.Errorf("workload %q: use either %s, not both: %s", w.Name, strings.Join(count, " or "), k.Why)
+	}
 	if s.weight == 0 {
 		return nil, fmt.Errorf("workload %q: no operation has a weight above 0", w.Name)
 	}
-	if err := s.plan(w, &k); err != nil {
+	if err := s.plan(w, k); err != nil {
 		return nil, err
 	}
 	var err error
-	s.dialect, err = k.dialect(w)
+	if k.Field {
+		s.dialect, err = newField(w, protocols)
+	} else {
+		s.dialect, err = dialects[w.Driver](w)
+	}
 	return s, err
 }
 
 // counts of what became of operations.
 type counts struct{ ok, fail, info, skipped int }
 
-func (s *settings) run(seed uint64, report *reporter) (counts, error) {
+// run does the workload. orders tells a driver that announces its phases when to receive what is left.
+func (s *settings) run(seed uint64, report *reporter, orders *bufio.Reader) (counts, error) {
 	var special []string
 	if s.ppm > 0 {
 		var err error
@@ -307,17 +295,25 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 			return counts{}, err
 		}
 	}
-	start := time.Now()
 	clients := make([]client, s.clients)
-	var all sync.WaitGroup
 	for i := range clients {
 		name := "c" + strconv.Itoa(i)
 		if s.name != "" {
 			name = s.name + "/" + name
 		}
-		clients[i] = client{settings: s, number: i, name: name, report: report, start: start, conns: newConnections(s.dialect.targets()),
+		clients[i] = client{settings: s, number: i, name: name, report: report, conns: newConnections(s.dialect.targets(), name),
 			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight,
 				counts: make([]uint64, len(s.mix)), verb: s.verb, special: special, ppm: s.ppm}}
+	}
+	if s.announces {
+		if err := s.announceReady(&clients[0]); err != nil {
+			return counts{}, err
+		}
+	}
+	start := time.Now()
+	var all sync.WaitGroup
+	for i := range clients {
+		clients[i].start = start
 		all.Go(func() {
 			clients[i].run()
 		})
@@ -325,6 +321,11 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 	all.Wait()
 	if len(s.schedule) > 0 {
 		time.Sleep(s.duration - time.Since(start)) // faults may come after the last operation
+	}
+	if s.announces {
+		if err := s.readBack(clients, orders); err != nil {
+			return counts{}, err
+		}
 	}
 	var sum counts
 	var err error
@@ -337,4 +338,55 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 		err = cmp.Or(err, c.err)
 	}
 	return sum, err
+}
+
+// announceReady says that faults may begin, once a server takes connections.
+func (s *settings) announceReady(c *client) error {
+	if d, ok := s.dialect.(*protocolDialect); ok {
+		for until := time.Now().Add(readyPeriod); time.Now().Before(until); time.Sleep(drainRetry) {
+			session, err := d.protocol.Connect(d.addrs[0], c.name, time.Now().Add(s.timeout))
+			if err == nil {
+				c.conns.sessions[0] = session
+				break
+			}
+		}
+	}
+	return c.report.mark(history.Ready)
+}
+
+// readBack receives what is left, when the world has settled.
+func (s *settings) readBack(clients []client, orders *bufio.Reader) error {
+	report := clients[0].report
+	if err := report.mark(history.Done); err != nil {
+		return err
+	}
+	line, err := orders.ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != world.CheckLine {
+		return nil // the world ends before it has settled
+	}
+	if err := report.mark(history.Check); err != nil {
+		return err
+	}
+	for _, e := range s.mix {
+		kind := e.Kind
+		if e.weight == 0 || !slices.Contains(s.kind.Receives, kind) || slices.Contains(s.drained, kind) {
+			continue
+		}
+		s.drained = append(s.drained, kind)
+		var keys []string
+		for i := range clients {
+			keys = append(keys, slices.Collect(maps.Keys(clients[i].keys))...)
+		}
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+		for i := range clients {
+			if i > 0 && !slices.Contains(s.kind.Apart, kind) {
+				break // the others share its messages
+			}
+			if err := clients[i].drain(kind, keys); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

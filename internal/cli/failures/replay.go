@@ -279,5 +279,5 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 // driverRemedy says how to replay a failure with the driver program of its own run.
 func driverRemedy(f *report.Failure) string {
 	return fmt.Sprintf("replay with the bloodhound that recorded it (%s), or give its driver program "+
-		"(sha256:%.12s) with %s=FILE (`bloodhound docs platforms`)", f.Bloodhound, f.Driver, driverfile.Variable)
+		"(sha256:%.12s) with %s=FILE (`bloodhound docs platforms`)", f.Bloodhound, f.Driver, driverfile.VariableFor(f.Spec))
 }

@@ -47,9 +47,9 @@ func OpenSession(spec *world.Spec, state string, coming ...string) (*Session, er
 	if err != nil {
 		return nil, console.Failed(err)
 	}
-	driver, err := driverfile.Find()
+	driver, err := driverFor(spec)
 	if err != nil {
-		return nil, console.Failed(err)
+		return nil, err
 	}
 	dir := filepath.Join(state, "scratch")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -68,9 +68,9 @@ func inspectMachine(eng engine.Engine, spec *world.Spec, hidden []string) error 
 	if !ok {
 		return nil
 	}
-	driver, err := driverfile.Find()
+	driver, err := driverFor(spec)
 	if err != nil {
-		return console.Failed(err)
+		return err
 	}
 	images, err := ImagesOf(spec)
 	if err != nil {
@@ -82,6 +82,16 @@ func inspectMachine(eng engine.Engine, spec *world.Spec, hidden []string) error 
 		return err
 	}
 	return console.Failed(err)
+}
+
+// driverFor finds the driver program of a Spec. One that is missing is an engine.Mistakes.
+func driverFor(spec *world.Spec) (string, error) {
+	path, err := driverfile.For(spec)
+	var lacking engine.Mistakes
+	if err == nil || errors.As(err, &lacking) {
+		return path, err
+	}
+	return "", console.Failed(err)
 }
 
 func (s *Session) Close() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/workload/kinds"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -97,4 +98,4 @@ var FaultKinds = func() (words []string) {
 const MaxNodes = 240
 
 // Drivers are all drivers.
-var Drivers = []string{"http", "redis", "sql", "etcd", "command", "composer"}
+var Drivers = kinds.Names()

@@ -1,7 +1,11 @@
 package keys
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/workload/kinds"
 )
 
 // linkFields are shared by network, for all links, and links, for one.
@@ -23,13 +27,13 @@ var link = sectionOf(append([]field{
 var WorkloadKeys = sectionOf(
 	field{Name: "name", Shape: aText, Says: "Name in reports.", Default: "the name of the driver"},
 	field{Name: "driver", Shape: oneOf(Drivers...),
-		Says: "`http`, `redis`, `sql`, `etcd`: built in. `command`: a program that reports its operations. " +
-			"`composer`: an Antithesis test template."},
+		Says: "`command`: a program that reports its operations. `composer`: an Antithesis test template. All others choose operations " +
+			"themselves (docs/reference/workloads.md)."},
 	field{Name: "node", Shape: aText, Says: "Client node that runs the driver.", Default: "a new node `load`"},
 	field{Name: "command", Shape: command, Says: "command: program and its arguments, here or under `config`."},
 	field{Name: "config", Shape: sectionOf(
 		field{Name: "target", Shape: textOrAll,
-			Says: "http, etcd: URL of the server, or a list. sql: `postgres://user:password@host:port/name` or `mysql://`."},
+			Says: "URL of the server, or a list: " + targetForms() + ". redis has `master` instead."},
 		field{Name: "master", Shape: aText, Says: "redis: URL of the server, `redis://host:port`."},
 		field{Name: "replicas", Shape: texts, Says: "redis: URLs of additional servers."},
 		field{Name: "command", Shape: command, Says: "command: program and its arguments."},
@@ -56,9 +60,7 @@ var WorkloadKeys = sectionOf(
 		field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 		field{Name: "operations", Shape: listOf(sectionOf(
 			field{Name: "type", Shape: shape{Kind: schema.Word, Open: true,
-				Words: []string{"put", "get", "delete", "SET", "GET", "INCR", "DEL", "cas", "txn", "range_put", "lease_put",
-					"compact"}}, Says: "http: put, get, delete. redis: SET, GET, INCR, DEL. sql: put, get, delete, cas, txn. etcd: put, get, " +
-				"delete, cas, range_put, lease_put, compact."},
+				Words: operationWords()}, Says: operationsByDriver()},
 			field{Name: "weight", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "Relative share.", Default: "1"},
 			field{Name: "key_pattern", Shape: aText,
 				Says:    "Key, with `{random}`, `{random:a-b}`, `{seq}`, `{seq:a-b}`, `{zipf:a-b}`, `{client}` or `{uuid}`.",
@@ -71,7 +73,7 @@ var WorkloadKeys = sectionOf(
 			field{Name: "path", Shape: aText, Says: "http: path on the target, with `{key}`.", Default: "/kv/{key}"},
 		)), Says: "Mix of operations.", Default: "reads and writes in equal shares"},
 		field{Name: "schedule", Shape: aText,
-			Says: "http, redis, sql, etcd: file of operations with times and clients, instead of `qps`, `clients` and " +
+			Says: "File of operations with times and clients, instead of `qps`, `clients` and " +
 				"`operations` (docs/reference/import.md)."},
 		field{Name: "dictionary", Shape: sectionOf(
 			field{Name: "probability", Shape: aRate,
@@ -85,7 +87,7 @@ var WorkloadKeys = sectionOf(
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "command, composer: environment variables."},
 		field{Name: "options", Shape: sectionOf(
 			field{Name: "spread", Shape: oneOf("first", "round-robin", "client", "hash", "failover"),
-				Says: "How an operation chooses one of several servers.", Default: "http, etcd: round-robin, redis, sql: first"},
+				Says: "How an operation chooses one of several servers.", Default: spreadsByDriver()},
 			field{Name: "fail_status", Shape: aText, Says: "http: statuses that prove that the operation had no effect, such as `409, 503`."},
 			field{Name: "json_field", Shape: aText,
 				Says: "http: writes send `{\"FIELD\": VALUE}`, and reads take the value from this field."},
@@ -99,6 +101,63 @@ var WorkloadKeys = sectionOf(
 			field{Name: "serializable", Shape: aFlag, Says: "etcd: serializable reads, which any member answers from its own data.", Default: "false"},
 			field{Name: "back", Shape: wholeFrom(0), Says: "etcd: how many revisions before the latest range_put reads.", Default: "10"},
 			field{Name: "master_name", Shape: aText, Says: "redis: name of the master at the sentinels."},
+			field{Name: "ack_wait", Shape: aDuration, Says: "nats: how long the server waits for the acknowledgement of a message before it delivers it again.",
+				Default: "2s"},
+			field{Name: "replicas", Shape: wholeFrom(1), Says: "nats, kafka: replicas of what the driver creates.", Default: "1"},
+			field{Name: "qos", Shape: shape{Kind: schema.Whole, Max: 2}, Says: "mqtt: quality of service of messages and subscriptions.", Default: "1"},
+			field{Name: "version", Shape: oneOf("3.1.1", "5"), Says: "mqtt: version of the protocol.", Default: "5"},
+			field{Name: "queue_type", Shape: oneOf("classic", "quorum"), Says: "amqp: type of the queues that the driver declares.", Default: "classic"},
+			field{Name: "local_reads", Shape: aFlag, Says: "zookeeper: reads without `sync` before them.", Default: "false"},
+			field{Name: "acks", Shape: oneOf("all", "leader"), Says: "kafka: which replicas must have a record before the broker answers.", Default: "all"},
 		), Says: "Options of the drivers (docs/reference/workloads.md)."},
 	), Says: "Parameters of the driver."},
 )
+
+// targetForms has an example of a target for each form.
+func targetForms() string {
+	var forms []string
+	for _, k := range kinds.All {
+		if k.Name != "redis" {
+			forms = append(forms, k.Name+": `"+k.Target+"`")
+		}
+	}
+	return strings.Join(forms, ", ")
+}
+
+// operationWords are the names of all operations.
+func operationWords() (words []string) {
+	for _, k := range kinds.All {
+		for _, o := range k.Operations {
+			if !slices.Contains(words, o) {
+				words = append(words, o)
+			}
+		}
+	}
+	return words
+}
+
+// operationsByDriver lists the operations of each driver.
+func operationsByDriver() string {
+	var parts []string
+	for _, k := range kinds.All {
+		parts = append(parts, k.Name+": "+strings.Join(k.Operations, ", "))
+	}
+	return strings.Join(parts, ". ") + "."
+}
+
+// spreadsByDriver lists the default spread of each driver.
+func spreadsByDriver() string {
+	var parts []string
+	for _, spread := range kinds.Spreads {
+		var names []string
+		for _, k := range kinds.All {
+			if k.Spread == spread {
+				names = append(names, k.Name)
+			}
+		}
+		if len(names) > 0 {
+			parts = append(parts, strings.Join(names, ", ")+": "+spread)
+		}
+	}
+	return strings.Join(parts, "; ")
+}

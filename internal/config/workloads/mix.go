@@ -9,25 +9,18 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+	"github.com/bloodhound-dst/bloodhound/internal/workload/kinds"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // mix reads the operations of a workload.
 func mix(l *load.State, n *source.Node, w *world.Workload, key string) {
-	if w.Driver == "command" {
+	facts, known := kinds.Named(w.Driver)
+	if !known {
 		return // the program chooses its operations itself
 	}
-	kinds, write, read := []string{"put", "get", "delete"}, "put", "get"
-	switch w.Driver {
-	case "redis":
-		kinds, write, read = []string{"SET", "GET", "INCR", "DEL"}, "SET", "GET"
-	case "sql":
-		kinds = append(kinds, "cas", "txn")
-	case "etcd":
-		kinds = append(kinds, "cas", "range_put", "lease_put", "compact")
-	}
 	if n == nil {
-		for _, kind := range []string{write, read} {
+		for _, kind := range facts.Mix {
 			w.Mix = append(w.Mix, world.Operation{Kind: kind, Weight: 1, KeyPattern: defaultKeyPattern})
 		}
 		return
@@ -40,16 +33,16 @@ func mix(l *load.State, n *source.Node, w *world.Workload, key string) {
 			Path:       source.ValueOr(item.Get("path"), "")}
 		valueSize(l, item.Get("value_size"), &o, at)
 		if o.Kind == "" {
-			l.Missing(item, "type", "add `type:`, one of "+strings.Join(kinds, ", "), "%s has no type", at)
+			l.Missing(item, "type", "add `type:`, one of "+strings.Join(facts.Operations, ", "), "%s has no type", at)
 			continue
 		}
-		same := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, o.Kind) })
-		if same < 0 {
-			l.Fail(item.Get("type").Position, suggest.Remedy(o.Kind, kinds)+
+		written, ok := facts.Operation(o.Kind)
+		if !ok {
+			l.Fail(item.Get("type").Position, suggest.Remedy(o.Kind, facts.Operations)+
 				" (`bloodhound docs write-a-driver`: drivers for other operations)", "%s: driver %s has no operation %s", at, w.Driver, o.Kind)
 			continue
 		}
-		o.Kind = kinds[same]
+		o.Kind = written
 		l.OnlyFor(item, at, "driver", w.Driver, map[string]string{"path": "http"})
 		if w.Driver == "http" && o.Path != "" && (!strings.HasPrefix(o.Path, "/") || !strings.Contains(o.Path, "{key}")) {
 			l.Fail(item.Get("path").Position, "write a path such as /kv/{key}", "%s.path does not start with /, or has no {key}", at)

@@ -2,6 +2,7 @@
 package workloads
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/workload/kinds"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -66,11 +68,11 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	}
 	l.Remember(load.Place{Part: engine.PartWorkload, Name: w.Name}, n.Get("driver"), key)
 	l.OnlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
-	l.OnlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http sql etcd", "master": "redis", "replicas": "redis",
+	choosing := kinds.Choosing()
+	l.OnlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": kinds.Targeted(), "master": "redis", "replicas": "redis",
 		"command": "command", "announces": "command", "ready_timeout": "command", "environment": "command composer", "template": "composer",
-		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd",
-		"clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd",
-		"schedule": "http redis sql etcd", "options": "http redis sql etcd"})
+		"qps": choosing, "max_operations": choosing, "timeout": choosing, "clients": choosing + " composer", "operations": choosing,
+		"dictionary": choosing, "schedule": choosing, "options": choosing})
 	w.Node = source.ValueOr(n.Get("node"), "")
 	if on := n.Get("node"); on != nil && l.Known(on.Position, key+".node", w.Node) && l.Node(w.Node).Spec.Role != world.Client {
 		l.Fail(on.Position, "set `role: client` for the node, or remove `node:` to use a new client",
@@ -95,10 +97,11 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 				w.Options[e.Name] = strconv.FormatInt(v, 10)
 			}
 		}
-		l.OnlyFor(o, key+".config.options", "driver", w.Driver,
-			map[string]string{"spread": "http redis sql etcd", "isolation": "sql", "model": "sql", "serializable": "etcd",
-				"back": "etcd", "fail_status": "http", "json_field": "http",
-				"put_method": "http", "trim_space": "http", "sentinels": "redis", "master_name": "redis"})
+		belongs := map[string]string{}
+		for _, e := range o.Entries {
+			belongs[e.Name] = kinds.With(e.Name)
+		}
+		l.OnlyFor(o, key+".config.options", "driver", w.Driver, belongs)
 	}
 	switch w.Driver {
 	case "command":
@@ -106,22 +109,26 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	case "composer":
 		driverEnv(c, &w)
 		return w, true
-	case "http", "etcd":
-		targets(l, c.Get("target"), "http", key+".config.target", &w)
 	case "sql":
 		databases(l, c.Get("target"), key+".config.target", &w)
 	case "redis":
 		targets(l, c.Get("master"), "redis", key+".config.master", &w)
 		targets(l, c.Get("replicas"), "redis", key+".config.replicas", &w)
+	default:
+		if k, known := kinds.Named(w.Driver); known {
+			targets(l, c.Get("target"), k.Schemes[0], key+".config.target", &w)
+		}
 	}
-	if len(w.Targets) == 0 && w.Driver != "command" && w.Options["sentinels"] == "" && len(l.Errs) == before {
-		remedy := map[string]string{"http": "add `config: {target: \"http://NODE:PORT\"}`", "redis": "add `config: {master: \"redis://NODE:PORT\"}`",
-			"sql": "add `config: {target: \"postgres://USER@NODE:PORT/NAME\"}`", "etcd": "add `config: {target: \"http://NODE:2379\"}`"}[w.Driver]
-		l.Fail(n.Position, remedy, "%s has no server", key)
+	if k, known := kinds.Named(w.Driver); known && len(w.Targets) == 0 && w.Options["sentinels"] == "" && len(l.Errs) == before {
+		name := map[string]string{"redis": "master"}[w.Driver]
+		l.Fail(n.Position, fmt.Sprintf("add `config: {%s: %q}`", cmp.Or(name, "target"), k.Target), "%s has no server", key)
 	}
 	mix(l, c.Get("operations"), &w, key+".config.operations")
 	dictionary(l, c.Get("dictionary"), &w, key+".config.dictionary")
 	schedule(l, c, &w, key+".config")
+	if kinds.Drains(&w) {
+		w.Announces, w.ReadyNs = true, min(readyNs, l.Spec.MaxTimeNs/4)
+	}
 	return w, true
 }
 

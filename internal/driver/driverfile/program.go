@@ -44,7 +44,7 @@ var Find = sync.OnceValues(find)
 
 func find() (string, error) {
 	if path := os.Getenv(Variable); path != "" {
-		return named(path)
+		return named(Variable, path)
 	}
 	if len(embedded) > 0 {
 		return unpack(embedded, folders())
@@ -56,17 +56,17 @@ func find() (string, error) {
 	return beside(self)
 }
 
-// named checks the file that Variable names.
-func named(path string) (string, error) {
+// named checks the file that an environment variable names.
+func named(variable, path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%s: %w; this variable sets the program that runs inside worlds, and you can leave "+
-			"it unset", Variable, err)
+			"it unset", variable, err)
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
 		return "", fmt.Errorf("%s: %s is not an executable file; this variable sets the program that runs inside "+
 			"worlds, and you can leave it unset",
-			Variable, path)
+			variable, path)
 	}
 	return filepath.Abs(path)
 }
@@ -84,7 +84,7 @@ func beside(self string) (string, error) {
 			"%s=FILE", path, Variable)
 	}
 	ours, known := debug.ReadBuildInfo()
-	if known && version(ours) != "" && version(theirs) != "" && version(ours) != version(theirs) {
+	if known && otherVersion(ours, theirs) {
 		return "", fmt.Errorf("%s has version %s, and this program has version %s; install the same version of "+
 			"both: go install %s/cmd/...@VERSION",
 			path, version(theirs), version(ours), module)

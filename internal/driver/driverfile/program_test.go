@@ -128,11 +128,11 @@ func TestNamedProgramMustBeExecutable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := named(run); err != nil || got != run {
+	if got, err := named(Variable, run); err != nil || got != run {
 		t.Errorf("named gives %q, %v", got, err)
 	}
 	for _, path := range []string{plain, folder, filepath.Join(folder, "missing")} {
-		if got, err := named(path); err == nil || !strings.Contains(err.Error(), Variable) {
+		if got, err := named(Variable, path); err == nil || !strings.Contains(err.Error(), Variable) {
 			t.Errorf("named(%s) gives %q, %v", path, got, err)
 		}
 	}
