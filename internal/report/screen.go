@@ -789,7 +789,7 @@ func shrunkText(s *shrink.Shrunk) string {
 
 func campaignNumbers(t *explore.Totals) string {
 	if t.Stopped == explore.NoServer || t.Stopped == explore.NoDriver {
-		return fmt.Sprintf("Stopped after the run without faults (%s): others could show no more.", rounded(t.WallNs))
+		return fmt.Sprintf("Stopped after the run without faults (%s): further runs could not show more.", rounded(t.WallNs))
 	}
 	return fmt.Sprintf("%s in %s (%s virtual), %s; %s.", plural.Count(t.Runs, "run"), rounded(t.WallNs), rounded(t.VirtualNs),
 		plural.Count(t.Workers, "worker"), operationsText(t.Operations))
@@ -918,7 +918,7 @@ func (c *Screen) name(list []explore.PropertyTotal) {
 func (c *Screen) interrupted(t *explore.Totals, arguments string) {
 	c.Verdict, c.Name, c.Reason = "UNKNOWN", "interrupted after "+plural.Count(t.Runs, "run"), "No violation so far."
 	c.Next = []Hint{
-		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "go on with other tapes"},
+		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "continue with other tapes"},
 		{fmt.Sprintf("bloodhound explore%s --timeout 10m", arguments), "the same search, which ends by itself"},
 		oneRun(arguments),
 	}

@@ -165,7 +165,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 				s.Outcome.Probes = append(s.Outcome.Probes,
 					record.Probe{Property: "p", StartNs: int64(i+1) * second, EndNs: int64(i+1)*second + 1, ExitCode: min(i, 1)})
 			}
-		}, "configuration  before the first fault began, at 5.000000s, 2 of 3 probes of the property failed already"},
+		}, "configuration  before the first fault began, at 5.000000s, 2 of 3 probes of the property had already failed"},
 		{"a refused call", func(s *StoryOf) {
 			s.Outcome.Refused = []record.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: 8 * second}}
 		}, "Bloodhound     1s before, at 8.000000s, it refused bpf of kv on n1 (EPERM)"},

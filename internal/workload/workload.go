@@ -85,7 +85,7 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 func drive(kind string, getenv func(string) string, orders io.Reader, out io.Writer) error {
 	var w world.Workload
 	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
-		return fmt.Errorf("%s is no workload: %w", envDriver, err)
+		return fmt.Errorf("%s is not a workload: %w", envDriver, err)
 	}
 	w.Driver = kind
 	s, err := newSettings(&w)

@@ -365,8 +365,8 @@ func (a *amounts) driver() string {
 	} else if i := slices.IndexFunc(a.changes, func(c change) bool { return c.gives && !c.takes && c.has(quantity) }); i >= 0 && len(a.keys) == 0 {
 		fmt.Fprintf(&creates, "    c = {\"key\": key, \"amount\": 100, \"request\": \"first-%%s\" %% key}\n    %s\n", a.changes[i].python())
 	}
-	text := strings.NewReplacer("    # SENDS\n", sends.String(), "        # DRAWS\n", draws.String(), `"GET", PATH`, `"GET", `+pythonPath(a.read, "key"), "NUMBER", a.number).
-		Replace(amountRequests)
+	text := strings.NewReplacer("    # SENDS\n", sends.String(), "        # DRAWS\n", draws.String(),
+		`"GET", PATH`, `"GET", `+pythonPath(a.read, "key"), "NUMBER", a.number).Replace(amountRequests)
 	clients = "def say(" + strings.NewReplacer(
 		"say(type=\"ready\") ", "for key in KEYS:\n"+creates.String()+"    operation(\"first-%s\" % key, \"first\", key)\nsay(type=\"ready\") ",
 		`"get", key`, `"last", key`).Replace(clients)
