@@ -36,7 +36,7 @@ const (
 // traceRules has, for each TraceVersion after the first, the rule of runs that it changed.
 var traceRules = map[int]string{
 	2: "fault rules draw at calls, packets and roles, and a run has a warmup",
-	3: "programs do not see what Bloodhound writes into the folder of a project",
+	3: "programs do not see files that Bloodhound writes into the project's folder",
 	4: "the engine answers instructions such as rdrand, rdpid and xsave",
 	5: "drivers, probes and checks have a root without files of this machine",
 }

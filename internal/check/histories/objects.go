@@ -235,7 +235,7 @@ func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 	}
 	for key, put := range null {
 		if took := empty[key]; took != nil {
-			h.left.keys[key] = omission{"null was enqueued, so an empty result may mean null or an empty queue",
+			h.left.keys[key] = omission{"null was enqueued, so a dequeue may have returned it or found the queue empty",
 				fmt.Sprintf("null was enqueued at event %d, so the %s at event %d may have returned it or found the queue empty",
 					put.Call, took.Op, took.Call), sizes[key]}
 		}

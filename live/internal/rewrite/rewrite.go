@@ -147,7 +147,7 @@ func (u *unit) rewrite() (functions []function) {
 		for _, d := range f.tree.Decls {
 			if f.made {
 				functions = append(functions, function{pos: d.Pos(), name: "cgo",
-					reason: "cgo has made it, and what C computes cannot be followed; CGO_ENABLED=0 builds without"})
+					reason: "cgo generated it, and computations in C cannot be followed; CGO_ENABLED=0 builds without cgo"})
 				continue
 			}
 			use := usageOf(u.info, d)
