@@ -98,7 +98,7 @@ func TestScaffoldOfABank(t *testing.T) {
 		server := httptest.NewServer(b)
 		host, port, _ := strings.Cut(server.URL[7:], ":")
 		program := strings.NewReplacer(`SERVER, PORT = "bank", 8000`, fmt.Sprintf("SERVER, PORT = %q, %s", host, port),
-			"PAUSE_S = 4, 200, 0.1", "PAUSE_S = 4, 30, 0.003").Replace(string(f.Worlds[0].Files[scaffolding.StarterNames[0]]))
+			"PAUSE_S = 4, 100, 0.2", "PAUSE_S = 4, 30, 0.003").Replace(string(f.Worlds[0].Files[scaffolding.StarterNames[0]]))
 		reports := filepath.Join(t.TempDir(), "history.jsonl")
 		cmd := exec.Command(python, "-c", program)
 		cmd.Stdin = strings.NewReader("check\n")

@@ -180,7 +180,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			`driver         it reported put k = "v" by c0 as ok at 2.000000s, and had read nothing from another node since the operation began`},
 		{"an operation that is not in the evidence", func(s *StoryOf) { s.Outcome.Unanswered = []uint64{31} }, ""},
 		{"a driver that failed", func(s *StoryOf) { s.Outcome.Drivers = []record.DriverEnd{{Workload: "w", ExitCode: 2, Said: "boom"}} },
-			"driver         the one of workload w ended with exit code 2  at 0.000000s: boom"},
+			"driver         the driver of workload w ended with exit code 2  at 0.000000s: boom"},
 		{"written and never synchronised", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
 			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}),

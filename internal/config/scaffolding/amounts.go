@@ -353,7 +353,9 @@ func (a *amounts) driver() string {
 	if len(keys) == 0 {
 		keys = []string{`"k0"`, `"k1"`, `"k2"`, `"k3"`, `"k4"`}
 	}
-	request = strings.NewReplacer("Edit `perform` for your server.", "`init` guessed `send`, `perform` and KEYS.",
+	// Half as many operations as for a store: a change may be several writes that a slow disk must keep.
+	request = strings.NewReplacer("OPERATIONS, PAUSE_S = 4, 200, 0.1", "OPERATIONS, PAUSE_S = 4, 100, 0.2",
+		"Edit `perform` for your server.", "`init` guessed `send`, `perform` and KEYS.",
 		`KEYS = ["k0", "k1", "k2", "k3", "k4"]`, "KEYS = ["+strings.Join(keys, ", ")+"]").Replace(request)
 	var sends, draws, creates strings.Builder
 	for _, c := range a.changes {
