@@ -486,7 +486,7 @@ const totalIsKept = `  - name: the total is kept
 // numbersAddUp is the property of a server that keeps numbers. A request of unknown outcome may have moved its amount, or not.
 const numbersAddUp = `  - name: numbers add up
     kind: safety
-    description: Each number at the end has every acknowledged change; those of unknown outcome may be in it.
+    description: At the end each number includes every acknowledged change, and perhaps those of unknown outcome.
     check:
       type: expression
       condition: >-

@@ -413,11 +413,11 @@ func (s *sketch) writeAmounts(b *strings.Builder, f *folder) {
 	s.addCheck("%s sends %s, and reads GET %s. Compare its functions `send` and `perform` with the server.", name, a.inWords(), a.read)
 	switch {
 	case len(a.keys) > 0:
-		s.addCheck("It uses the keys %s, which the source seems to create.", strings.Join(a.keys, ", "))
+		s.addCheck("It uses the keys %s, which the program seems to create.", strings.Join(a.keys, ", "))
 	case a.creates.path != "":
 		s.addCheck("It creates its keys with %s %s.", a.creates.method, a.creates.path)
 	default:
-		s.addCheck("It uses the keys k0 to k4. If the server must know them before, write its own into KEYS.")
+		s.addCheck("It uses the keys k0 to k4. If keys must exist beforehand, list the server's own in KEYS.")
 	}
 	fmt.Fprintf(b, `# The client. %[1]s sends the requests and records them (bloodhound docs write-a-driver).
 workload:

@@ -73,7 +73,7 @@ type file struct {
 	bodies   []string // second bodies, which follow the file
 	owners   []owner
 	function string // that is written
-	made     bool   // cgo has made it; it stays as it is
+	made     bool   // cgo generated it; it stays as it is
 }
 
 // edit inserts text at a place, in place of what is up to end.
