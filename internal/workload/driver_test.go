@@ -474,8 +474,8 @@ func TestBadSurroundings(t *testing.T) {
 	work := `{"name":"load","operations":1,"targets":["http://127.0.0.1:1"]}`
 	for want, env := range map[string]map[string]string{
 		"BLOODHOUND_DRIVER is not a workload": {},
-		"never end":                        {envDriver: `{}`},
-		"which BLOODHOUND_REPORT names":    {envDriver: work, envReport: filepath.Join(t.TempDir(), "none")},
+		"never end":                           {envDriver: `{}`},
+		"which BLOODHOUND_REPORT names":       {envDriver: work, envReport: filepath.Join(t.TempDir(), "none")},
 	} {
 		var out bytes.Buffer
 		if code := Main("http", func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), want) {

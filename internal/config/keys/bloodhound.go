@@ -67,7 +67,8 @@ var simulation = sectionOf(
 	field{Name: "switches", Shape: sectionOf(
 		field{Name: "blocks", Shape: shape{Kind: schema.Whole, Min: 0, Max: 4096},
 			Says: "Number of code blocks watched at a time, at which threads may be switched. 0: only at system calls.", Default: "0"},
-		field{Name: "rate", Shape: aRate, Says: "Probability of a switch at a watched block. Some sets of blocks use half, twice or eight times it.", Default: "0.04"},
+		field{Name: "rate", Shape: aRate, Says: "Probability of a switch at a watched block. Some sets of blocks use half, twice or eight " +
+			"times it.", Default: "0.04"},
 	), Says: "Switches of threads between two system calls (docs/reference/exploration.md)."},
 	field{Name: "cost", Shape: sectionOf(
 		field{Name: "call_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per system call.", Default: "1000"},
