@@ -64,7 +64,7 @@ def deposit(id):
 def withdraw(id):
     add(id, -request.json["amount"])
 `), []string{`"/accounts/%s/deposit" % c["key"], {"amount": c["amount"]}`, `("withdraw", {"key": key, "from": key, "amount": amount}),`,
-			`KEYS = ["k0",`, `c = {"key": key, "amount": 100, "request": "first-%s" % key}`}, []string{addUp, "[deposit, withdraw, read]"}, []string{kept}},
+			`KEYS = ["k0",`, `c = {"key": key, "amount": 100, "request": "first-%s" % key}`}, []string{addUp, "[deposit, withdraw, read]", "Install its packages for the python3 in /usr/bin"}, []string{kept}},
 		{"FastAPI with models", one("server.py", `from fastapi import FastAPI
 from pydantic import BaseModel, Field
 app = FastAPI()

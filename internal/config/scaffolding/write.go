@@ -419,7 +419,9 @@ func (s *sketch) writeAmounts(b *strings.Builder, f *folder) {
 	default:
 		s.addCheck("It uses the keys k0 to k4. If keys must exist beforehand, list the server's own in KEYS.")
 	}
-	fmt.Fprintf(b, `# The client. %[1]s sends the requests and records them (bloodhound docs write-a-driver).
+	fmt.Fprintf(b, `simulation: {max_time: 150s}   # virtual time: 100 requests of a client take 100 s if each one times out
+
+# The client. %[1]s sends the requests and records them (bloodhound docs write-a-driver).
 workload:
   driver: command
   config: {command: python3 %[1]s, announces: true}
