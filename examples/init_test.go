@@ -83,7 +83,7 @@ func TestInitPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := initialised(t, program, "python", map[string]string{"server.py": string(server)})
-	if out, code := call(t, program, "explore", dir, "--seeds", "50", "--no-shrink"); code != violated || !strings.Contains(string(out), "behave as if each took effect at one moment") {
+	if out, code := call(t, program, "explore", dir, "--seeds", "50", "--no-shrink"); code != violated || !strings.Contains(string(out), "which was no longer the value") {
 		t.Errorf("exit code %d, want %d\n%s", code, violated, out)
 	}
 }
