@@ -85,7 +85,7 @@ func guided(spec *world.Spec, out *record.Outcome, measure bool) (*record.Guided
 	case f.At != nil:
 		reason, _, _ := strings.Cut(f.Err.Error(), "\nin the state\n")
 		g.Left = reason + "; the event is " + strings.Join(whereLeft(spec.Guide, f), ", ") +
-			"; correct the rule or the specification, unless the program is wrong"
+			"; if the program is right, correct the rule or the specification"
 	default:
 		g.Left = f.Err.Error()
 	}

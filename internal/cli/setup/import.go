@@ -145,7 +145,7 @@ func importRecords(a *console.App, i *importing, args []string) error {
 		fmt.Fprintf(a.Out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(a.Out, "warning: %s %s after the last operation, so no request meets %s, and the verdict on "+
+		fmt.Fprintf(a.Out, "warning: %s %s after the last operation, so no request overlaps %s, and the verdict on "+
 			"their kinds is unknown; also import the requests of that time\n", plural.Count(p.unmet, "fault"),
 			plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
