@@ -34,7 +34,8 @@ var bugs = []bug{
 	{"zookeeper", "ZooKeeper 3.8.0 (Debian 12)", "the server does not start again: EOFException after a kill while it writes a snapshot, \"No snapshot " +
 		"found, but there are log entries\" after a power loss", "a bug: snapshots are not written atomically", "partitions and no kills", 0},
 	{"amqp", "RabbitMQ 3.10.8 (Debian 12)", "after a power loss the server has lost permissions, users or queues (\"Corrupt logfile " +
-		"deleted\"), or does not boot (badmatch in rabbit_queue_index:scan_queue_segments)", "a bug: small files are not synchronised", "partitions and no power losses", 6},
+		"deleted\"), or does not boot (badmatch in rabbit_queue_index:scan_queue_segments)",
+		"a bug: small files are not synchronised", "partitions and no power losses", 6},
 	{"s3", "VersityGW 1.0.14", "an object that was stored is gone after a kill while it is replaced, or zeros after a power loss",
 		"a bug: it unlinks the old object before it links the new one, and synchronises nothing", "partitions and no kills", 0},
 	{"kafka", "kfake, a fake broker of franz-go", "an acknowledged record is gone after a power loss",
