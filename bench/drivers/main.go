@@ -69,8 +69,8 @@ type document struct {
 	} `json:"run"`
 }
 
-// repeats are the worlds of the module drivers whose runs are compared.
-var repeats = []string{"nats", "nats-core", "mqtt", "zookeeper", "memcached", "kafka", "amqp"}
+// repeats are the worlds whose runs are compared: those of the module drivers, and the control of s3, whose server is built here.
+var repeats = []string{"nats", "nats-core", "mqtt", "zookeeper", "memcached", "kafka", "s3", "amqp"}
 
 func main() {
 	log.SetFlags(0)
@@ -158,6 +158,9 @@ const repeatRuns = 10
 
 func repeat(program, name string) {
 	config := filepath.Join("..", "drivers", "testdata", name, "bloodhound.yaml")
+	if name == "s3" {
+		config = filepath.Join("drivers", "s3", "fixed.yaml")
+	}
 	build(program, config)
 	first := call(program, nil, "run", "--json", "--seed", "1", "--config", config)
 	same := 1
