@@ -86,7 +86,7 @@ func progressing(spec *world.Spec, p *world.Property, out *record.Outcome, aband
 	case c.Jobs.Start != "" && jobs == 0:
 		return verdict.Undecided(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return verdict.Undecided(p, "too many lines report jobs: %d lines beyond the limit were ignored", out.JobsLost)
+		return verdict.Undecided(p, "too many log lines that report a job: the last %d were ignored", out.JobsLost)
 	case doubt != "":
 		return verdict.Undecided(p, "%s", doubt)
 	case c.HangNs > 0 && !couldHang(c, allowed, attempts, out.VirtualNs):

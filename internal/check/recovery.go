@@ -97,7 +97,7 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 	case p.Check.Jobs.Start != "" && jobs == 0:
 		return verdict.Undecided(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return verdict.Undecided(p, "too many lines report jobs: %d lines beyond the limit were ignored", out.JobsLost)
+		return verdict.Undecided(p, "too many log lines that report a job: the last %d were ignored", out.JobsLost)
 	case never != "":
 		return verdict.Undecided(p, "%s, so there was nothing to recover; check the errors of the first such operations, and what the workload sends",
 			never)

@@ -68,10 +68,10 @@ var manuals = map[string]program.Manual{
 		notReproducible("a run is not reproducible, or a violation did not replay"),
 		unknown("no verdict; the reason is printed, for example that a committed failure is stale"),
 	}, "bloodhound test --budget 10m --comment comment.md", "bloodhound test --seeds 100 --junit junit.xml"),
-	"sweep": manual("Prints each class of moments, each finding with the rule of its fault, and the verdict. "+inDocument, []program.Exit{
+	"sweep": manual("Prints each class of moments, each finding with the rule in `faults.rules` that causes it, and the verdict. "+inDocument, []program.Exit{
 		holds("the system recovers at every moment tried"),
-		violated("a finding replayed, or the run without faults violates a property"),
-		notReproducible("the run without faults varies, or no finding replayed"),
+		violated("a finding was confirmed by replay, or the run violates a property even without faults"),
+		notReproducible("the run without faults is not reproducible, or there were findings and none could be replayed"),
 		unknown("not all moments were tried, or there are none"),
 	}, "bloodhound sweep", "bloodhound sweep --kind power_loss --per-class 8"),
 	"verify": manual("Prints the hash of each run and, if two runs differ, the first differing "+

@@ -225,7 +225,7 @@ func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) {
 	b, err := d.Store.Blob(ctx, digest)
 	if err != nil {
 		if errors.Is(err, store.ErrNoBlob) {
-			err = fmt.Errorf("the file is %w: merge the database of the worker that made it", errNotThere)
+			err = fmt.Errorf("the file is %w: merge the database of the worker that wrote this file into this one", errNotThere)
 		}
 		d.fail(w, r, err)
 		return

@@ -813,8 +813,8 @@ func (c *client) console(text string) error {
 // write changes the world, and replies to a packet that asks for that.
 func (c *client) write(what string, change func(World) error) (string, error) {
 	if c.s.Recording {
-		return "", errors.New("the debugger tried to write, but it treats the run as a recording that it cannot " +
-			"change; gdb can write")
+		return "", errors.New("this debugger cannot change memory here: it was told that the run is a read-only recording; " +
+			"use gdb to write")
 	}
 	note, err := c.s.write(what, change)
 	if note != "" {

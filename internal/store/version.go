@@ -84,7 +84,7 @@ func readVersion(path string) (int, error) {
 	digits, ok := strings.CutPrefix(string(b[:n]), versionWords)
 	version, err := strconv.Atoi(strings.TrimSuffix(digits, "\n"))
 	if !ok || err != nil || version < 1 {
-		return 0, fmt.Errorf("store: %s has no version: its line must be %q and a number", name, versionWords)
+		return 0, fmt.Errorf("store: %s has no version; it must contain one line with %q followed by a number", name, versionWords)
 	}
 	if version > len(upgrades) {
 		return version, fmt.Errorf("store: %w", errLater(path, version, len(upgrades)))

@@ -46,7 +46,7 @@ func runVerb(a *console.App) *cobra.Command {
 	f.AddMode(c, "none")
 	f.AddTracing(c)
 	stored.AddLogs(&f.Set, c)
-	flags.AddSwitch(c, &f.async, "async-vm", "engine vm: run in real time, under the control of bloodhound vm")
+	flags.AddSwitch(c, &f.async, "async-vm", "with --engine vm: run in real time; control the run with the command `bloodhound vm`")
 	flags.AddSwitch(c, &f.Reached, "reached", "also print the behaviours that occurred in the run; a search uses them to compare runs")
 	c.Flags().Var(flags.Number(&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"),
 		"until", "stop after the event of this `number`, without a verdict")

@@ -44,12 +44,12 @@ func sweepVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
 		Short: "Crash a node at many moments of one run, and find crashes it does not recover from",
-		Long: "Run the system once without faults. Then crash a node, or cut its power, at the moments of that " +
-			"run: after it created, synchronised, renamed, truncated or unlinked a file, started a program or " +
-			"answered a client; during a synchronisation; and once more while it recovers.\n\nMoments fall into " +
-			"classes by call, file, program and phase. sweep tries --per-class moments of each class. It " +
-			"confirms each failure to recover with a run from boot, a replay of that run, and another clean " +
-			"restart.\n\nThe same command continues a sweep that was stopped.",
+		Long: "Run the system once without faults. Then repeat the run, and each time crash a node or cut its power at " +
+			"one moment: during an fsync, or just after the node creates, synchronises, renames, truncates or unlinks a file, " +
+			"starts a program, or answers a client. The node is also crashed a second time while it recovers.\n\nMoments fall " +
+			"into classes by call, file, program and phase. sweep tries --per-class moments of each class. If a node fails to " +
+			"recover, sweep confirms this in three ways: it runs again from boot, replays that run, and restarts the node cleanly " +
+			"once more.\n\nThe same command continues a sweep that was stopped.",
 		Args: flags.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return sweepProject(a, c, f, own, args) },
 	}

@@ -37,7 +37,7 @@ func explainVerb(a *console.App) *cobra.Command {
 			"again. Print how likely the failure is after each moment, with 95 % confidence intervals. The moment of " +
 			"no return is where this probability jumps. explain prints the decision made there. It also prints the " +
 			"passing run that is most similar to the failure but lacks that decision.\n\n" +
-			"The explanation is saved in the failure's file and in the store: the project's, or the one that --store names. " +
+			"The explanation is saved in the failure's file and in a store: the project's own, or the one given with --store. " +
 			"The report page and the dashboard show it. ID may also name a failure in that store.",
 		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return explainFailure(a, c, f, url, args) },

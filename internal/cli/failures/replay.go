@@ -56,7 +56,7 @@ func replayVerb(a *console.App) *cobra.Command {
 			return replayFailure(a, c, f, l, args)
 		},
 	}
-	flags.AddSwitch(c, &all, "all", "replay all failures of the project, stored and committed, with the current programs")
+	flags.AddSwitch(c, &all, "all", "replay all failures of the project, those in .bloodhound and those committed to failures/, with the current programs")
 	c.Flags().Var(flags.File(&code), "code", "with --all: take the programs from this `folder`, such as a patched checkout")
 	f.AddPlacesAndDocument(c)
 	console.AddVerbose(f, c)

@@ -94,8 +94,8 @@ func fleetVerb(a *console.App) *cobra.Command {
 		"end when, in every test, the probability that the next random run shows something new is below this `bound`, with 95 % confidence")
 	c.Flags().Var(program.Time(&w.slice), "slice", "how long a test runs before the next")
 	c.Flags().Var(flags.Word(&w.line, []string{"main", "pr", "release"}, "lines"), "line",
-		"the `line` of the code: main, pr or release (default: by branch and tag)")
-	c.Flags().Var(flags.Files(&w.canaries), "canary", "a project that must fail, in this folder or `file`; if it does not, the search does not work")
+		"the `line` of development: main, pr or release (default: derived from the git branch and tag)")
+	c.Flags().Var(flags.Files(&w.canaries), "canary", "a project with a known bug, in this folder or `file`, to test the search itself: it must fail")
 	c.Flags().StringVar(&w.webhook, "webhook", "", "post each new kind of failure to this `URL`, as JSON that Slack also reads")
 	c.Flags().StringArrayVar(&w.labels, "label", nil, "describe the worker on the dashboard by `NAME=VALUE`, such as pod=x")
 	return c

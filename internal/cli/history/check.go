@@ -103,9 +103,9 @@ func checkVerb(a *console.App) *cobra.Command {
 	flags.AddSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of key and value, as jepsen.independent writes them")
 	flags.AddSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
 	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, if its name and content do not show it: "+strings.Join(formatNames(), ", "))
-	c.Flags().StringVar(&j.total, "total-amount", "", "model bank: the balances add up to `N` (default: the sum of the first read)")
-	flags.AddSwitch(c, &j.negative, "allow-negative-balances", "model bank: balances may be below zero")
-	c.Flags().IntVar(&j.groupSize, "group-size", 0, "model long-fork: each read has `N` keys; 0 means any number")
+	c.Flags().StringVar(&j.total, "total-amount", "", "with --model bank: the balances add up to `N` (default: the sum of the first read)")
+	flags.AddSwitch(c, &j.negative, "allow-negative-balances", "with --model bank: allow balances below zero")
+	c.Flags().IntVar(&j.groupSize, "group-size", 0, "with --model long-fork: each read has `N` keys; 0 means any number")
 	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability", "delivery")
 	return c
 }

@@ -104,7 +104,7 @@ func moment(l *load.State, n *source.Node, r *world.FaultRule, key string) (at *
 				l.Fail(written.Position, "write two calls such as: fsync of *.tmp and rename of *.snap", "%s.between: %v", key, err)
 			}
 			if p := n.Get("path"); p != nil {
-				l.Fail(p.Position, "write the pattern after its call: fsync of *.tmp and rename of *.snap",
+				l.Fail(p.Position, "write each pattern directly after its call, such as: fsync of *.tmp and rename of *.snap",
 					"%s.path cannot be combined with `between`, which has two calls", key)
 			}
 			continue
@@ -325,7 +325,7 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 		case "call":
 			if len(r.At) > 0 && !slices.Contains(r.At, c.Text) {
 				l.Fail(at, "compare it with one of "+strings.Join(r.At, ", "),
-					"%s: the call is never %q, since `at` does not list it", key, source.Shorten(c.Text))
+					"%s: the condition tests for the call %q, which `at` does not list, so it can never be true", key, source.Shorten(c.Text))
 			}
 		}
 	}

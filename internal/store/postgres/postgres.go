@@ -245,7 +245,8 @@ func (p *Postgres) look(ctx context.Context, q interface {
 		return "", err
 	}
 	if is != version {
-		return "", fmt.Errorf("%w: version %d, but this program knows %d; use the program that created them, or another schema", errForm, is, version)
+		return "", fmt.Errorf("%w: they have version %d, but this program supports version %d; "+
+			"use the version of Bloodhound that created the tables, or another schema", errForm, is, version)
 	}
 	return era, nil
 }
