@@ -119,7 +119,8 @@ func (r *Redis) prepare(ctx context.Context) error {
 		return r.failed(err)
 	}
 	if is != version {
-		return r.failed(fmt.Errorf("the keys have version %.20q, but this program supports %s; use the version of Bloodhound that created them, or another prefix", is, version))
+		return r.failed(fmt.Errorf("the keys have version %.20q, but this program supports %s; "+
+			"use the version of Bloodhound that created them, or another prefix", is, version))
 	}
 	r.mu.Lock()
 	r.known = true
