@@ -5,7 +5,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
@@ -17,21 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/bench/campaigns"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
-
-// campaign is a part of the document of explore.
-type campaign struct {
-	ExitCode int `json:"exit_code"`
-	Campaign struct {
-		Runs      int   `json:"runs"`
-		WallNs    int64 `json:"wall_ns"`
-		VirtualNs int64 `json:"virtual_ns"`
-		Failures  []struct {
-			Property string `json:"property"`
-		} `json:"failures"`
-	} `json:"campaign"`
-}
 
 func main() {
 	log.SetFlags(0)
@@ -69,12 +56,12 @@ func measure(program, kind string, runs int) error {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	began := time.Now()
-	found, err := explore(program, dir, "--no-shrink", "--seeds", "200")
+	found, err := campaigns.Explore(program, dir, "--no-shrink", "--seeds", "200")
 	if err != nil {
 		return err
 	}
 	wall := time.Since(began)
-	fixed, err := explore(program, "--config", filepath.Join(dir, config.FixedName), "--seeds", strconv.Itoa(runs))
+	fixed, err := campaigns.Explore(program, "--config", filepath.Join(dir, config.FixedName), "--seeds", strconv.Itoa(runs))
 	if err != nil {
 		return err
 	}
@@ -82,19 +69,7 @@ func measure(program, kind string, runs int) error {
 	if len(found.Campaign.Failures) > 0 {
 		property = found.Campaign.Failures[0].Property
 	}
-	verdict := map[int]string{0: "holds", 1: "VIOLATED", 5: "unknown"}[fixed.ExitCode]
-	fmt.Printf("| %s | `%s` | %.1f s | %d | %s in %d runs, %.0f s |\n", kind, property, wall.Seconds(), found.Campaign.Runs, verdict,
+	fmt.Printf("| %s | `%s` | %.1f s | %d | %s in %d runs, %.0f s |\n", kind, property, wall.Seconds(), found.Campaign.Runs, fixed.Verdict(),
 		fixed.Campaign.Runs, float64(fixed.Campaign.WallNs)/1e9)
 	return nil
-}
-
-// explore runs a campaign and reads its document.
-func explore(program string, args ...string) (c campaign, err error) {
-	cmd := exec.Command(program, append([]string{"explore", "--json"}, args...)...)
-	cmd.Stderr = os.Stderr
-	out, _ := cmd.Output() // the exit code is in the document
-	if err := json.Unmarshal(out, &c); err != nil {
-		return c, fmt.Errorf("%w in %s", err, out)
-	}
-	return c, nil
 }

@@ -62,7 +62,7 @@ func TestWrittenAgain(t *testing.T) {
 	var names []string
 	for _, pattern := range []string{"examples/*/bloodhound.yaml", "examples/inprocess/*/bloodhound.yaml", "examples/servers/*/bloodhound.yaml",
 		"examples/testdata/*/bloodhound.yaml",
-		"bench/bugs/*/bloodhound.yaml", "bench/sweep/*/bloodhound.yaml", "internal/config/testdata/compat/bloodhound.yaml",
+		"bench/bugs/*/bloodhound.yaml", "bench/operators/*/*.yaml", "bench/sweep/*/bloodhound.yaml", "internal/config/testdata/compat/bloodhound.yaml",
 		"internal/config/testdata/all/*.yaml"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {

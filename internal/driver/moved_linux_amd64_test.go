@@ -57,7 +57,7 @@ func goBuild(t *testing.T, args ...string) {
 
 func goBuildIn(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false"}, args...)...)
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-ldflags=-w"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -90,7 +90,10 @@ func installations(t *testing.T) (release, both, alone bloodhound) {
 	}
 	goBuild(t, append(embed, "-o", release.path, "./cmd/bloodhound")...)
 	goBuild(t, "-o", alone.path, "./cmd/bloodhound")
-	goBuild(t, "-o", filepath.Dir(both.path)+"/", "./cmd/bloodhound", "./cmd/bloodhound-driver")
+	goBuild(t, "-o", filepath.Dir(both.path)+"/", "./cmd/bloodhound-driver")
+	if err := os.Link(alone.path, both.path); err != nil { // the same program in another place
+		t.Fatal(err)
+	}
 	return release, both, alone
 }
 

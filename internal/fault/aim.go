@@ -1,6 +1,10 @@
 package fault
 
-import "github.com/bloodhound-dst/bloodhound/internal/world"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
 
 // shapes counts the ways in which a rule's faults can lie on a target. A partition cuts a node off from everybody, or from servers
 // alone (its clients still reach it, which is how stale reads and lost writes happen); other kinds lie on all its links.
@@ -87,7 +91,9 @@ func (r *Rule) amount(k uint64) int64 {
 // Aims reports whether a rule may inject faults of a kind into a node.
 func (p *Plan) Aims(k world.FaultKind, node string) bool {
 	for i := range p.Rules {
-		if p.Rules[i].Kind == k && p.Rules[i].touches(node, node) {
+		r := &p.Rules[i]
+		inGroup := func(t Target) bool { return slices.Contains(t.Members, node) }
+		if r.Kind == k && (r.touches(node, node) || slices.ContainsFunc(r.Targets, inGroup)) {
 			return true
 		}
 	}

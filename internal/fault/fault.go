@@ -27,6 +27,12 @@ const (
 	Restart   world.FaultKind = "restart"
 	Pause     world.FaultKind = "pause"
 
+	Upgrade   world.FaultKind = "upgrade"
+	Downgrade world.FaultKind = "downgrade"
+	Replace   world.FaultKind = "replace"
+	Rollback  world.FaultKind = "rollback"
+	Run       world.FaultKind = "run"
+
 	WriteFail    world.FaultKind = "write_fail"
 	ReadFail     world.FaultKind = "read_fail"
 	OpenFail     world.FaultKind = "open_fail"
@@ -92,6 +98,9 @@ type Injection struct {
 	// Node is the affected node, and Directions are the directions on which a kind on links lies.
 	Node       string      `json:"node,omitempty"`
 	Directions []Direction `json:"cuts,omitempty"`
+	Command    []string    `json:"command,omitempty"` // the command that a rule of kind run executed
+	// RestoredNs is when a rollback restored the disk that the node had at StartNs; 0 if it did not.
+	RestoredNs int64 `json:"restored_ns,omitempty"`
 }
 
 // Concerns reports whether an injection affects a node or one of its links.

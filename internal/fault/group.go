@@ -23,16 +23,19 @@ const (
 // Majority as the shape of a kind that halts nodes: at least a majority of a group of servers, at once.
 const Majority = "majority"
 
+// Rolling as the shape of such a kind: each node of a group in turn, the next one when the last one is ready again.
+const Rolling = "rolling"
+
 // PartitionShapes lists the shapes of partitions, as configurations write them, and Shapes those of all kinds.
 var (
 	PartitionShapes = []string{Nodes, Links, Halves, Bridge, Ring}
-	Shapes          = append(slices.Clone(PartitionShapes), Majority)
+	Shapes          = append(slices.Clone(PartitionShapes), Majority, Rolling)
 )
 
 // Grouped reports whether a shape parts a group of servers, and how many it needs at least.
 func Grouped(shape string) (least int, ok bool) {
 	switch shape {
-	case Halves:
+	case Halves, Rolling:
 		return 2, true
 	case Bridge, Ring, Majority:
 		return 3, true
@@ -60,10 +63,14 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 		return nil
 	case !slices.Contains(Shapes, r.Shape):
 		return fmt.Errorf("unknown shape %q; shapes are %s", r.Shape, strings.Join(Shapes, ", "))
-	case RowOf(r.Kind).groups() && r.Shape != Majority:
-		return fmt.Errorf("%s has no shape %s, which only partitions have; the only shape of %s is %s", r.Kind, r.Shape, r.Kind, Majority)
+	case RowOf(r.Kind).groups() && r.Shape != Majority && r.Shape != Rolling:
+		return fmt.Errorf("%s has no shape %s, which only partitions have; the shapes of %s are %s and %s", r.Kind, r.Shape, r.Kind, Majority, Rolling)
 	case !RowOf(r.Kind).groups() && !RowOf(r.Kind).Parts:
-		return fmt.Errorf("%s has no shape; only partitions, crashes, power losses, restarts and pauses have one", r.Kind)
+		return fmt.Errorf("%s has no shape; only partitions and faults that stop nodes, such as crash, have one", r.Kind)
+	case r.Shape == Rolling && r.OnCalls():
+		return fmt.Errorf("shape %s has no moment, because it goes from node to node; use after, when or a rate", r.Shape)
+	case RowOf(r.Kind).Parts && r.Shape == Rolling:
+		return fmt.Errorf("%s has no shape %s; remove the shape", r.Kind, r.Shape)
 	case RowOf(r.Kind).Parts && r.Shape == Majority:
 		return fmt.Errorf("%s has no shape %s; use %s", r.Kind, r.Shape, Halves)
 	case !grouped && len(r.Targets) > 0:
@@ -119,6 +126,8 @@ func (r *Rule) groupShapes(t *Target) uint64 {
 		return r.ways() * n * (1<<(n-2) - 1)
 	case Majority:
 		return uint64(len(majorities(int(n))))
+	case Rolling:
+		return n // which one comes first
 	}
 	return factorial(min(n, maxShuffled) - 1)
 }

@@ -8,16 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Parse reads a rule written as a sentence:
 //
-//	KIND [on TARGETS] [MOMENT [nth K[..K]]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [from start] [after
+//	KIND [COMMAND] [on TARGETS] [MOMENT [nth K[..K]]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [from start] [after
 //	    D | after event N] [while ROLE] [when CONDITION]
 //
-// MOMENT is one of
+// COMMAND is the command of the kind run, in quotes: run "etcdctl defrag" on n1 after 5s. MOMENT is one of
 //
 //	at CALLS [of PATTERN]
 //	during CALLS [of PATTERN]
@@ -43,6 +44,13 @@ func Parse(text string) (world.FaultRule, error) {
 		return r, fmt.Errorf("unknown kind of fault %q; kinds are %s", r.Kind, world.FaultNames(Kinds()))
 	}
 	row := RowOf(r.Kind)
+	if r.Kind == Run {
+		rest, err := "", error(nil)
+		if r.Command, rest, err = quotedCommand(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), string(Run)))); err != nil {
+			return r, err
+		}
+		s.words = strings.Fields(rest)
+	}
 	var when []string
 	seen := map[string]bool{}
 	rated := false
@@ -168,6 +176,9 @@ func Sentence(r *world.FaultRule) string {
 		return r.Text
 	}
 	words := []string{string(r.Kind)}
+	if len(r.Command) > 0 {
+		words = append(words, strconv.Quote(shell.Join(r.Command)))
+	}
 	clause := func(has bool, word, value string) {
 		if has {
 			words = append(words, strings.TrimSpace(word+" "+value))

@@ -76,8 +76,16 @@ func (l *Ledger) DeliveredPacket(k world.FaultKind, rule int) {
 func (l *Ledger) Begun(a *Action, event uint64) {
 	if len(l.Injections) < MaxInjections {
 		l.Injections = append(l.Injections, Injection{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
-			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs, Node: a.Node, Directions: a.Directions})
+			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs, Node: a.Node, Directions: a.Directions, Command: a.Command})
 	}
+}
+
+// Restored notes when a rollback restored a disk. That delivers it.
+func (l *Ledger) Restored(a *Action, nowNs int64) {
+	if i := slices.IndexFunc(l.Injections, func(x Injection) bool { return x.ID == a.ID }); i >= 0 {
+		l.Injections[i].RestoredNs = nowNs
+	}
+	l.Delivered(a)
 }
 
 // Delivered counts an action that has had its effect.

@@ -47,8 +47,9 @@ type Action struct {
 	// DownNs is when the programs of a node that restarts had ended, 0 until then: its duration begins there.
 	DownNs int64
 	// Amount is the strength of the fault: how much longer a call on a slow disk takes, in ns; how far a clock is ahead, in
-	// ns, or how much faster it runs, in parts per billion.
-	Amount int64
+	// ns, or how much faster it runs, in parts per billion; how old the disk is that a rollback restores, in ns.
+	Amount  int64
+	Command []string // of an action that runs one
 }
 
 // EndNs is when the action must be undone. That of a restart is not known before its node is down.
@@ -107,6 +108,7 @@ type Plan struct {
 	LastID    int
 	Pending   []Pending // injections that were drawn and have not begun
 	LastTurn  int       // the ID of the last of them
+	Rolls     []Roll    // rules that go from node to node
 	Servers   []string  // in the Spec's order
 	Clients   []string
 	// Unsupported are kinds with a rate above 0 that this package does not know.
@@ -144,6 +146,7 @@ type Rule struct {
 	AsksReady bool // its condition asks for how long a node has been ready
 	Masked    bool // turned off in this run
 	Derived   bool // off, unless the tape turns it on
+	Command   []string
 	Text      string
 	Targets   []Target
 }
@@ -185,7 +188,8 @@ func New(spec *world.Spec) (*Plan, error) {
 		}
 		rule := Rule{Kind: kind, Row: rank(kind), Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max,
 			When: r.When, At: r.At, Path: r.Path,
-			Moment: r.Moment, Then: r.Then, ThenPath: r.ThenPath, NthFrom: r.NthFrom, NthTo: r.NthTo, Derived: r.Derived, Masked: r.Derived, Text: Sentence(&r)}
+			Moment: r.Moment, Then: r.Then, ThenPath: r.ThenPath, NthFrom: r.NthFrom, NthTo: r.NthTo, Derived: r.Derived, Masked: r.Derived, Command: r.Command,
+			Text: Sentence(&r)}
 		if err := rule.check(); err != nil {
 			return nil, err
 		}
@@ -482,7 +486,7 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	if !p.On {
 		return nil
 	}
-	var started []Action
+	started := p.rollOn(m)
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		if r.Masked || !r.PerStep() {
@@ -546,20 +550,30 @@ func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) [
 // may reports whether a rule can inject into a target now.
 func (p *Plan) may(r *Rule, t int, m *Moment, call, file string) bool {
 	target := &r.Targets[t]
-	return !(r.Max > 0 && r.Injected >= r.Max) && !p.busy(&Table[r.Row], target.Name) && !r.spares(target, m) && p.holds(r, target, m, call, file)
+	if r.Max > 0 && r.Injected >= r.Max || p.rolls(r, t) || p.busy(&Table[r.Row], target.Name) {
+		return false
+	}
+	return !r.spares(target, m) && p.holds(r, target, m, call, file)
 }
 
 // inject begins what a rule has drawn for a target: one injection, or one for each node of a group.
 func (p *Plan) inject(r *Rule, t int, v uint64, m *Moment) []Action {
 	target, row := &r.Targets[t], &Table[r.Row]
-	a := Action{Kind: r.Kind, Target: target.Name}
+	a := Action{Kind: r.Kind, Target: target.Name, Command: r.Command}
 	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); row.UntilEnd {
 		a.DurationNs = max(p.MaxTimeNs-m.NowNs, 1)
 	}
 	shape := (v - 1) / DurationSteps % r.shapes(target)
 	r.Injected++
-	if r.Shape != Majority {
+	switch r.Shape {
+	case Majority:
+	case Rolling:
+		return []Action{p.beginRolling(a, r, t, shape, m)}
+	default:
 		p.aim(&a, r, target, shape)
+		if row.Ends == RolledBack { // its disk is restored after the amount, and then it is down
+			a.DurationNs += a.Amount
+		}
 		return []Action{p.beginAction(a, r, m)}
 	}
 	var started []Action
@@ -673,12 +687,21 @@ func (p *Plan) Down(id int, nowNs int64) {
 	}
 }
 
+// EndNow has an active injection end at nowNs, since what it did is over.
+func (p *Plan) EndNow(id int, nowNs int64) {
+	for i := range p.Active {
+		if a := &p.Active[i]; a.ID == id {
+			a.DurationNs = min(a.DurationNs, max(nowNs-a.StartNs, 0))
+		}
+	}
+}
+
 // Heal ends the chaos phase at nowNs and returns every injection that must be undone now, by ID. From here on no
 // packet is harmed either.
 func (p *Plan) Heal(nowNs int64) []Action {
 	p.On = false
 	active := p.Active
-	p.Active, p.Pending = nil, nil
+	p.Active, p.Pending, p.Rolls = nil, nil, nil
 	for _, a := range active {
 		p.Ledger.ended(a.ID, nowNs)
 	}

@@ -33,6 +33,8 @@ const (
 	Unplugged        // at once, and what the disk has not made durable is lost
 	Stopped          // in order: the main process gets the signal to stop
 	OutOfMemory      // the largest process alone
+	Replaced         // at once, and the disk is as it was before the node first started
+	RolledBack       // at once, some time after the fault began, and the disk is as it was then
 )
 
 // Row describes one kind of fault. All that packages know about kinds is in the rows of the table.
@@ -69,7 +71,7 @@ type Row struct {
 	Undelivered, Unseen string
 }
 
-// Keys are those of a configuration, in a group of `faults`.
+// Keys are those of a configuration, in a group of `faults`. Kinds without keys are injected by rules alone, such as acts of operators.
 type Keys struct{ Group, Rate, Duration string }
 
 // Span bounds a time.
@@ -80,7 +82,7 @@ type Amount struct {
 	Least, Most int64  // of a rule that does not say
 	Signed      bool   // below 0 in half of the injections
 	PPM         bool   // a rate, in parts per billion, which people write as ppm; else ns
-	Key         string // in the kind's group of a configuration
+	Key         string // in the kind's group of a configuration, if it has one
 }
 
 // CallRow describes the effect of a kind on calls to a disk.
@@ -145,6 +147,15 @@ type Effects interface {
 	// TakeDown ends the programs of a node, as the kind's Ends says. BringUp starts them again.
 	TakeDown(a *Action)
 	BringUp(a *Action)
+	// ChangeRelease is TakeDown, and the node starts again with a release that is so many later; false if there is none.
+	ChangeRelease(a *Action, by int) bool
+	// TakeSnapshot copies the disk of a node. After the Amount of the action, the programs of the node end, and its disk is as it was
+	// copied. EndRollback starts them again.
+	TakeSnapshot(a *Action)
+	EndRollback(a *Action)
+	// RunCommand starts the command of the action on a node, and reports whether it runs. EndCommand ends it if it still runs.
+	RunCommand(a *Action) bool
+	EndCommand(a *Action)
 	// Halt stops the threads of a node, until GoOn.
 	Halt(a *Action)
 	GoOn(a *Action)
@@ -193,7 +204,10 @@ func (r *Row) groups() bool { return r.Halts && r.Place == OnNode }
 func (r *Row) Lasts() bool { return r.Span.MaxNs > 0 }
 
 // Kills reports whether a kind ends all programs of a node at once.
-func (r *Row) Kills() bool { return r.Ends == Killed || r.Ends == Unplugged }
+func (r *Row) Kills() bool { return r.Ends == Killed || r.Ends == Unplugged || r.Ends == Replaced }
+
+// Restores reports whether the disk of a node is replaced by a copy of it from another time.
+func (r *Row) Restores() bool { return r.Ends == Replaced || r.Ends == RolledBack }
 
 // amounts counts the amounts that a draw chooses from.
 func (r *Row) amounts() uint64 {

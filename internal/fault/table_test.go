@@ -32,6 +32,11 @@ func (noEffects) Disk(string, Speed)                          {}
 func (noEffects) SlowDisk(string, int, int64)                 {}
 func (noEffects) Clock(*Action)                               {}
 func (noEffects) RightClock(*Action)                          {}
+func (noEffects) ChangeRelease(*Action, int) bool             { return true }
+func (noEffects) TakeSnapshot(*Action)                        {}
+func (noEffects) EndRollback(*Action)                         {}
+func (noEffects) RunCommand(*Action) bool                     { return true }
+func (noEffects) EndCommand(*Action)                          {}
 
 func TestEachKindIsComplete(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "faults.md"))
@@ -51,13 +56,13 @@ func TestEachKindIsComplete(t *testing.T) {
 		if r.Says == "" || r.Shows == "" {
 			fail("it has no words for what happens, or for how a program observes it")
 		}
-		if r.Keys.Group == "" || r.Keys.Rate == "" {
-			fail("it has no keys of a configuration")
+		if (r.Keys.Group == "") != (r.Keys.Rate == "") || r.Keys.Group == "" && r.Keys.Duration != "" {
+			fail("its keys of a configuration are %+v", r.Keys)
 		}
 		if r.Lasts() && r.Span.MinNs > r.Span.MaxNs || !r.Lasts() && r.Keys.Duration != "" {
 			fail("its usual duration is %+v, with the key %q", r.Span, r.Keys.Duration)
 		}
-		if a := r.Amount; a != nil && (a.Key == "" || a.Least <= 0 || a.Most < a.Least || !r.HasNode()) {
+		if a := r.Amount; a != nil && ((a.Key == "") != (r.Keys.Group == "") || a.Least <= 0 || a.Most < a.Least || !r.HasNode()) {
 			fail("its amount is %+v", *a)
 		}
 		switch r.Place {
@@ -85,7 +90,7 @@ func TestEachKindIsComplete(t *testing.T) {
 			fail("it harms no calls, and says which")
 		}
 		if r.Inject != nil {
-			if got := r.Inject(noEffects{}, &Action{Kind: r.Kind, Directions: []Direction{{"a", "b"}}}); got == r.Instant {
+			if got := r.Inject(noEffects{}, &Action{Kind: r.Kind, Directions: []Direction{{"a", "b"}}}); got == (r.Instant || r.Ends == RolledBack) {
 				fail("where there is nothing to harm, delivered is %v", got)
 			}
 		}

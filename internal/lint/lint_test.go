@@ -29,7 +29,7 @@ var layers = [][]string{
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/redisfault/rediscount", "sdk/grpcfault/grpccount"},
 	{"internal/splitmix", "internal/chart", "internal/lazyregexp", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus",
-		"internal/clone", "internal/group", "internal/testkit/imagetest", "internal/debug/rsp",
+		"internal/clone", "internal/group", "internal/config/shell", "internal/testkit/imagetest", "internal/debug/rsp",
 		"internal/debug/variable"},
 	{"internal/tape", "internal/image", "internal/store"},
 	{"tla/value", "internal/tla/syntax", "internal/testkit/storetest"},
@@ -69,7 +69,7 @@ var layers = [][]string{
 	{"internal/selftest", "internal/explore/search"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
-	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},
+	{"internal/config/suggest", "internal/config/scaffolding"},
 	{"internal/config/source", "internal/program"},
 	{"internal/driver/driverfile"},
 	{"internal/driver"},

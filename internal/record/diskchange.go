@@ -30,6 +30,8 @@ type DiskChange struct {
 	Errno string `json:"errno,omitempty"`
 	// Fault is the kind of fault that was injected into the call.
 	Fault string `json:"fault,omitempty"`
+	// Restored says of a loss that the node got another disk: an empty one, or that of a snapshot.
+	Restored bool `json:"restored,omitempty"`
 }
 
 // Row is a row of bytes of a file, without the byte To.

@@ -279,7 +279,7 @@ func (d *disk) add(c *record.DiskChange) {
 
 // lost is a power loss that took something from a file.
 func (d *disk) lost(f *followed, c *record.DiskChange) {
-	if f.wrote == nil {
+	if f.wrote == nil || c.Restored { // another disk: nothing that the program could have synchronised
 		return
 	}
 	from := f.wrote.TimeNs

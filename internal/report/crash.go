@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
@@ -78,14 +79,7 @@ func Debugger(d *record.Dump) string {
 	if program == "" {
 		program = "PROGRAM"
 	}
-	return "gdb " + shellWord(program) + " " + shellWord(d.Core)
-}
-
-func shellWord(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+=:,@%") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "gdb " + shell.Quote(program) + " " + shell.Quote(d.Core)
 }
 
 // stackRow is a line of a backtrace.

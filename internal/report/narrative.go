@@ -101,7 +101,10 @@ func pastFault(f *fault.Injection, t *timesTold) string {
 	if fault.Known(f.Kind) {
 		form = cmp.Or(fault.RowOf(f.Kind).StoryPast, form)
 	}
-	text := onTarget(f, Visible(f.Target, screenValueRunes), form, "were")
+	if fault.Known(f.Kind) && fault.RowOf(f.Kind).Ends == fault.RolledBack && f.RestoredNs > 0 {
+		return fmt.Sprintf("the disk of %s was rolled back at %s to a snapshot from %s", f.Target, t.about(f.RestoredNs), t.about(f.StartNs))
+	}
+	text := onTarget(f, Visible(f.Target, screenValueRunes), withCommand(f, form), "were")
 	if f.EndNs > f.StartNs && !untilEnd(*f) {
 		return fmt.Sprintf("%s from %s to %s", text, t.about(f.StartNs), t.about(f.EndNs))
 	}

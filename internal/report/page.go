@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -303,7 +304,7 @@ func (v *pageView) Trace() string {
 	if !strings.HasPrefix(v.Replay, replayCommand) || v.Outcome.Repeat.Once {
 		return ""
 	}
-	return v.Replay + " --trace " + shellWord(v.ID+".json") + " --trace-format chrome"
+	return v.Replay + " --trace " + shell.Quote(v.ID+".json") + " --trace-format chrome"
 }
 
 // moments are the moments of a failure, with the moment of no return.

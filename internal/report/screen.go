@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -375,7 +376,8 @@ func withLoss(nearest []fault.Injection, o *check.Judged, loss *record.DiskChang
 		return nearest
 	}
 	isOf := func(f fault.Injection) bool {
-		return f.Kind == fault.PowerLoss && f.Node == loss.Node && f.StartNs <= loss.TimeNs && loss.TimeNs <= f.EndNs
+		takes := f.Kind == fault.PowerLoss || fault.Known(f.Kind) && fault.RowOf(f.Kind).Restores()
+		return takes && f.Node == loss.Node && f.StartNs <= loss.TimeNs && loss.TimeNs <= f.EndNs
 	}
 	if slices.ContainsFunc(nearest, isOf) {
 		return nearest
@@ -498,11 +500,27 @@ func faultText(f *fault.Injection) string {
 	if fault.Known(f.Kind) {
 		form = cmp.Or(fault.RowOf(f.Kind).Story, form)
 	}
-	text := onTarget(f, f.Target, form, "are")
+	if fault.Known(f.Kind) && fault.RowOf(f.Kind).Ends == fault.RolledBack && f.RestoredNs > 0 {
+		return fmt.Sprintf("a snapshot of the disk of %s is taken; it is restored at %s, and %s is down until %s", f.Target, milliseconds(f.RestoredNs),
+			f.Target, milliseconds(f.EndNs))
+	}
+	text := onTarget(f, f.Target, withCommand(f, form), "are")
 	if f.EndNs > f.StartNs && !untilEnd(*f) {
 		text += " until " + milliseconds(f.EndNs)
 	}
 	return text
+}
+
+// commandRunes bounds what a story has of a command.
+const commandRunes = 80
+
+// withCommand names the command in the form of a sentence about a fault that runs one.
+func withCommand(f *fault.Injection, form string) string {
+	if len(f.Command) == 0 {
+		return form
+	}
+	command := "`" + Visible(shell.Join(f.Command), commandRunes) + "`"
+	return strings.Replace(form, "a command", strings.ReplaceAll(command, "%", "%%"), 1)
 }
 
 // onTarget puts the target of a fault into a sentence, in place of %s. A partition of a link has a sentence of its own, with

@@ -22,39 +22,45 @@ type Case struct {
 	Elsewhere      string // where it concerns no program
 	Calm           string // all that the program says without the fault
 	Seen           string // what it says, besides, with it
+	First          string // a rule that must come before the kind's own, with a target for %s
 }
 
 // Cases has every kind of fault, in the order of fault.Kinds.
 var Cases = []Case{
-	{fault.Partition, "echo", "talk", "rate 0.02 for 300ms..600ms", "n1-n2", "n1-n3", "ok", "timeout"},
-	{fault.Clog, "echo", "talk", "rate 0.02 for 300ms..600ms", "n1-n2", "n1-n3", "ok", "timeout"},
-	{fault.SlowLink, "echo", "talk", "rate 0.02 for 300ms..600ms", "n1-n2", "n1-n3", "ok", "slow"},
-	{fault.Delay, "echo", "talk", "rate 0.2 for 20ms..40ms", "n1-n2", "n1-n3", "ok", "slow"},
-	{fault.Drop, "echo", "talk", "rate 0.1", "n1-n2", "n1-n3", "ok", "timeout"},
-	{fault.Corrupt, "echo", "burst", "rate 0.1", "n1-n2", "n1-n3", "same", "wrong"},
-	{fault.Duplicate, "echo", "burst", "rate 0.1", "n1-n2", "n1-n3", "same", "twice"},
-	{fault.Reorder, "echo", "burst", "rate 0.2 for 2ms..5ms", "n1-n2", "n1-n3", "same", "order"},
-	{fault.Reset, "echo", "talk", "rate 0.02", "n1-n2", "n1-n3", "ok", "reset"},
-	{fault.DNSFail, "resolve", "", "rate 0.02 for 300ms..600ms", "n1", "n3", "found", "failed"},
-	{fault.Crash, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "refused"},
-	{fault.PowerLoss, "store", "", "rate 0.02 for 50ms..100ms", "n1", "n3", "same", "lost"},
-	{fault.Restart, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "refused"},
-	{fault.Pause, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "timeout"},
-	{fault.WriteFail, "store", "", "rate 0.1", "n1", "n3", "same", "write: input/output error"},
-	{fault.ReadFail, "store", "", "rate 0.1", "n1", "n3", "same", "read: input/output error"},
-	{fault.OpenFail, "store", "", "rate 0.1", "n1", "n3", "same", "open: input/output error"},
-	{fault.PartialWrite, "store", "", "rate 0.1", "n1", "n3", "same", "short"},
-	{fault.FsyncFail, "store", "", "rate 0.1", "n1", "n3", "same", "fsync: input/output error"},
-	{fault.TornWrite, "store", "", "rate 0.05 for 50ms..100ms", "n1", "n3", "same", "torn"},
-	{fault.ReadCorrupt, "store", "", "rate 0.1", "n1", "n3", "same", "wrong"},
-	{fault.DiskFull, "store", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "same", "write: no space left on device"},
-	{fault.SlowDisk, "store", "", "rate 0.02 for 200ms..400ms by 5ms..20ms", "n1", "n3", "same", "slow"},
-	{fault.MemoryPressure, "memory", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "some", "none"},
-	{fault.OOM, "watch", "", "rate 0.01 for 400ms..800ms", "n1", "n3", "plenty", "little"},
-	{fault.FDLimit, "store", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "same", "open: too many open files"},
-	{fault.ClockSkew, "date", "", "rate 0.02 for 200ms..400ms by 50ms..500ms", "n1", "n3", "right", "wrong"},
-	{fault.ClockJump, "date", "", "rate 0.01 by 1s..60s", "n1", "n3", "right", "wrong"},
-	{fault.ClockDrift, "clock", "compare", "rate 0.02 for 200ms..400ms by 100000ppm", "n1", "n3", "agree", "differ"},
+	{fault.Partition, "echo", "talk", "rate 0.02 for 300ms..600ms", "n1-n2", "n1-n3", "ok", "timeout", ""},
+	{fault.Clog, "echo", "talk", "rate 0.02 for 300ms..600ms", "n1-n2", "n1-n3", "ok", "timeout", ""},
+	{fault.SlowLink, "echo", "talk", "rate 0.02 for 300ms..600ms", "n1-n2", "n1-n3", "ok", "slow", ""},
+	{fault.Delay, "echo", "talk", "rate 0.2 for 20ms..40ms", "n1-n2", "n1-n3", "ok", "slow", ""},
+	{fault.Drop, "echo", "talk", "rate 0.1", "n1-n2", "n1-n3", "ok", "timeout", ""},
+	{fault.Corrupt, "echo", "burst", "rate 0.1", "n1-n2", "n1-n3", "same", "wrong", ""},
+	{fault.Duplicate, "echo", "burst", "rate 0.1", "n1-n2", "n1-n3", "same", "twice", ""},
+	{fault.Reorder, "echo", "burst", "rate 0.2 for 2ms..5ms", "n1-n2", "n1-n3", "same", "order", ""},
+	{fault.Reset, "echo", "talk", "rate 0.02", "n1-n2", "n1-n3", "ok", "reset", ""},
+	{fault.DNSFail, "resolve", "", "rate 0.02 for 300ms..600ms", "n1", "n3", "found", "failed", ""},
+	{fault.Crash, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "refused", ""},
+	{fault.PowerLoss, "store", "", "rate 0.02 for 50ms..100ms", "n1", "n3", "same", "lost", ""},
+	{fault.Restart, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "refused", ""},
+	{fault.Upgrade, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "refused", ""},
+	{fault.Downgrade, "echo", "talk", "rate 0.02 for 200ms..400ms", "n1", "n3", "ok", "refused", "upgrade on %s rate 0.01 for 200ms..400ms"},
+	{fault.Replace, "counter", "grow", "rate 0.01 for 50ms..100ms", "n1", "n3", "more", "less", ""},
+	{fault.Rollback, "counter", "grow", "rate 0.01 for 50ms..100ms by 200ms..400ms", "n1", "n3", "more", "less", ""},
+	{fault.Run, "counter", "grow", "rate 0.01", "n1", "n3", "more", "less", ""},
+	{fault.Pause, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "timeout", ""},
+	{fault.WriteFail, "store", "", "rate 0.1", "n1", "n3", "same", "write: input/output error", ""},
+	{fault.ReadFail, "store", "", "rate 0.1", "n1", "n3", "same", "read: input/output error", ""},
+	{fault.OpenFail, "store", "", "rate 0.1", "n1", "n3", "same", "open: input/output error", ""},
+	{fault.PartialWrite, "store", "", "rate 0.1", "n1", "n3", "same", "short", ""},
+	{fault.FsyncFail, "store", "", "rate 0.1", "n1", "n3", "same", "fsync: input/output error", ""},
+	{fault.TornWrite, "store", "", "rate 0.05 for 50ms..100ms", "n1", "n3", "same", "torn", ""},
+	{fault.ReadCorrupt, "store", "", "rate 0.1", "n1", "n3", "same", "wrong", ""},
+	{fault.DiskFull, "store", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "same", "write: no space left on device", ""},
+	{fault.SlowDisk, "store", "", "rate 0.02 for 200ms..400ms by 5ms..20ms", "n1", "n3", "same", "slow", ""},
+	{fault.MemoryPressure, "memory", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "some", "none", ""},
+	{fault.OOM, "watch", "", "rate 0.01 for 400ms..800ms", "n1", "n3", "plenty", "little", ""},
+	{fault.FDLimit, "store", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "same", "open: too many open files", ""},
+	{fault.ClockSkew, "date", "", "rate 0.02 for 200ms..400ms by 50ms..500ms", "n1", "n3", "right", "wrong", ""},
+	{fault.ClockJump, "date", "", "rate 0.01 by 1s..60s", "n1", "n3", "right", "wrong", ""},
+	{fault.ClockDrift, "clock", "compare", "rate 0.02 for 200ms..400ms by 100000ppm", "n1", "n3", "agree", "differ", ""},
 }
 
 // Seed is the tape on which every case shows its fault.
@@ -96,16 +102,38 @@ func (c *Case) Spec(driver string, role func(name string) []string, which Which)
 	if which == Elsewhere {
 		target = c.Elsewhere
 	}
-	r, err := fault.Parse(fmt.Sprintf("%s on %s %s", c.Kind, target, c.Rule))
-	if err != nil {
-		return nil, err
+	kind := string(c.Kind)
+	if c.Kind == fault.Run {
+		kind += ` "forget"`
 	}
-	s.Faults = world.Faults{Enabled: true, StartNs: 150e6, StopNs: 6e9, Rules: []world.FaultRule{r}}
+	sentences := []string{fmt.Sprintf("%s on %s %s", kind, target, c.Rule)}
+	if c.First != "" {
+		sentences = append(sentences, fmt.Sprintf(c.First, target))
+	}
+	s.Faults = world.Faults{Enabled: true, StartNs: 150e6, StopNs: 6e9}
+	for _, text := range sentences {
+		r, err := fault.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if r.Kind == fault.Run {
+			r.Command = append([]string{driver}, role(r.Command[0])...)
+		}
+		s.Faults.Rules = append(s.Faults.Rules, r)
+	}
+	for i := range s.Nodes { // releases of the same program
+		for range releases {
+			s.Nodes[i].Releases = append(s.Nodes[i].Releases, s.Nodes[i].Command)
+		}
+	}
 	if fault.LosesPower(&s.Faults) {
 		s.Cost.SyncNs = 1e6
 	}
 	return s, nil
 }
+
+// releases is how many releases each node has, besides its first one.
+const releases = 3
 
 // leastSaid is how often the program must have said something.
 const leastSaid = 20

@@ -169,18 +169,20 @@ type Node struct {
 	// SearchDomains are put behind names that do not resolve.
 	SearchDomains []string `json:"search_domains,omitempty"`
 	// Root is HostRoot, NoRoot or an absolute folder. An Image goes before it.
-	Root       string       `json:"root"`
-	Image      *Image       `json:"image,omitempty"`
-	Command    []string     `json:"command"`
-	Releases   [][]string   `json:"releases,omitempty"`  // commands of later releases of the program, the oldest first, of which a restart may bring one
-	Downgrade  bool         `json:"downgrade,omitempty"` // or an older one
-	Env        []string     `json:"env,omitempty"`       // NAME=value, in order
-	WorkingDir string       `json:"working_dir"`
-	User       string       `json:"user,omitempty"` // name, uid, name:group or uid:gid; empty is root
-	Volumes    []Volume     `json:"volumes,omitempty"`
-	ExtraHosts []Host       `json:"extra_hosts,omitempty"`
-	DependsOn  []Dependency `json:"depends_on,omitempty"`
-	Health     *Healthcheck `json:"health,omitempty"`
+	Root      string     `json:"root"`
+	Image     *Image     `json:"image,omitempty"`
+	Command   []string   `json:"command"`
+	Releases  [][]string `json:"releases,omitempty"`  // commands of later releases of the program, the oldest first, of which a restart may bring one
+	Downgrade bool       `json:"downgrade,omitempty"` // or an older one
+	// Replacement is the command with which the node starts after the fault replace, until it is ready; without one it is Command.
+	Replacement []string     `json:"replacement,omitempty"`
+	Env         []string     `json:"env,omitempty"` // NAME=value, in order
+	WorkingDir  string       `json:"working_dir"`
+	User        string       `json:"user,omitempty"` // name, uid, name:group or uid:gid; empty is root
+	Volumes     []Volume     `json:"volumes,omitempty"`
+	ExtraHosts  []Host       `json:"extra_hosts,omitempty"`
+	DependsOn   []Dependency `json:"depends_on,omitempty"`
+	Health      *Healthcheck `json:"health,omitempty"`
 	// Ports are the TCP ports that the configuration names for the node. One without a healthcheck is ready when it listens on all of them.
 	Ports       []int       `json:"ports,omitempty"`
 	PostStart   []Hook      `json:"post_start,omitempty"` // run once, in this order, when the main process has started for the first time
@@ -647,6 +649,8 @@ type FaultRule struct {
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`
 	Trigger
+	// Command of a rule of the kind run: the program, and its arguments.
+	Command []string `json:"command,omitempty"`
 }
 
 // LinkEffect shapes faults of links.

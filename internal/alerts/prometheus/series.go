@@ -3,14 +3,12 @@ package prometheus
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"slices"
 	"sort"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
@@ -136,21 +134,7 @@ func matches(l labels.Labels, matchers []*labels.Matcher) bool {
 // parse reads the text format of metrics, and gives each sample the labels of its target. A label of the program that the target has, too, is renamed,
 // as with Prometheus' honor_labels: false.
 func parse(text string, of labels.Labels, each func(l labels.Labels, v float64)) error {
-	p := textparse.NewPromParser([]byte(text), labels.NewSymbolTable(), false)
-	for {
-		entry, err := p.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if entry != textparse.EntrySeries {
-			continue
-		}
-		var l labels.Labels
-		p.Labels(&l)
-		_, _, v := p.Series()
+	return samples(text, func(l labels.Labels, v float64) {
 		b := labels.NewBuilder(l)
 		of.Range(func(target labels.Label) {
 			if theirs := l.Get(target.Name); theirs != "" {
@@ -159,5 +143,5 @@ func parse(text string, of labels.Labels, each func(l labels.Labels, v float64))
 			b.Set(target.Name, target.Value)
 		})
 		each(b.Labels(), v)
-	}
+	})
 }

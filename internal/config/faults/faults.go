@@ -70,6 +70,7 @@ func Read(l *load.State, n *source.Node) {
 	}
 	failStop(l.Spec)
 	unstopped(l)
+	unreplaced(l)
 	completeTimes(l, n.Has("settle"))
 }
 
@@ -99,9 +100,22 @@ func powerless(l *load.State, n *source.Node) {
 		"faults.rules: all rates are 0, so no fault is ever injected")
 }
 
+// unreplaced notes commands for machines that replace nodes, where nothing replaces them.
+func unreplaced(l *load.State) {
+	if l.Spec.Faults.Enabled && l.Spec.Faults.Injects(fault.Replace) {
+		return
+	}
+	for i, d := range l.Nodes {
+		if r := d.Value.Entry("replacement"); r != nil && !(d.Of != "" && i > 0 && l.Nodes[i-1].Of == d.Of) {
+			l.Idle(r.Key.Position, d.Key+".replacement", "only the fault `replace` uses it, and that fault has no rate above 0")
+		}
+	}
+}
+
 // unstopped notes the keys about how a node stops, and what starts after that, where nothing stops it.
 func unstopped(l *load.State) {
-	if l.Spec.Faults.Enabled && l.Spec.Faults.Injects("restart") {
+	f := &l.Spec.Faults
+	if f.Enabled && slices.ContainsFunc([]world.FaultKind{fault.Restart, fault.Upgrade, fault.Downgrade}, f.Injects) {
 		return
 	}
 	for i, d := range l.Nodes {
@@ -110,7 +124,8 @@ func unstopped(l *load.State) {
 		}
 		for _, key := range []string{"stop_signal", "stop_grace_period", "releases", "downgrade"} {
 			if d.Value.Has(key) {
-				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key, "only the fault `restart` uses it, and that fault has no rate above 0")
+				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key,
+					"only the faults `restart`, `upgrade` and `downgrade` use it, and none of them has a rate above 0")
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func preset(l *load.State, kind world.FaultKind, written []world.FaultRule) (rul
 		return nil
 	}
 	for _, r := range presets[l.Spec.Faults.Mode] {
-		if r.Kind != kind {
+		if r.Kind != kind || !fits(l, &r) {
 			continue
 		}
 		if fault.RowOf(kind).PerStep() && !r.OnCalls() {

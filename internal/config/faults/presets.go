@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -10,7 +11,7 @@ import (
 const presetStepNs = 10_000_000
 
 // Modes are the names of the presets, the mildest first.
-var Modes = []string{"calm", "moderate", "chaos", world.Harsh}
+var Modes = []string{"calm", "moderate", "chaos", world.Harsh, "operator"}
 
 // A preset injects faults into each of its targets at these rates. Three servers and a client have three nodes and six links, so
 // that moderate makes about 3 partitions, 1 crash and 1 pause in 30 virtual seconds of chaos, and chaos five times that.
@@ -73,6 +74,40 @@ var presets = map[string][]world.FaultRule{
 		"clock_jump rate 0.00003 by 1s..60s",
 		"clock_jump after reply nth 1..200 rate 0.1 by 1s..60s",
 	),
+	// What operators do on a good day. A rollback is not among it: no database promises to survive that.
+	"operator": parsed(
+		"delay rate 0.02 for 5ms..50ms",
+		"restart rate 0.0002 for 500ms..3s",
+		"restart rate 0.0002 shape rolling for 500ms..2s",
+		"restart rate 0.0001 shape majority for 1s..5s",
+		"upgrade rate 0.0002 for 500ms..2s",
+		"upgrade rate 0.0003 shape rolling for 500ms..2s max 1",
+		"downgrade rate 0.0002 for 500ms..2s",
+		"replace rate 0.0002 for 1s..5s max 2",
+	),
+}
+
+// fits limits a rule of a preset to the nodes that are made for it: those with releases, or with a command for a machine that replaces them.
+// It is false if there are none.
+func fits(l *load.State, r *world.FaultRule) bool {
+	made := func(n *world.Node) bool { return true }
+	switch r.Kind {
+	case fault.Upgrade:
+		made = func(n *world.Node) bool { return len(n.Releases) > 0 }
+	case fault.Downgrade:
+		made = func(n *world.Node) bool { return n.Downgrade }
+	case fault.Replace:
+		made = func(n *world.Node) bool { return len(n.Replacement) > 0 }
+	default:
+		return true
+	}
+	for _, d := range l.Nodes {
+		if d.Spec.Role == world.Server && made(&d.Spec) {
+			r.Targets = append(r.Targets, d.Spec.Name)
+		}
+	}
+	least, _ := fault.Grouped(r.Shape)
+	return len(r.Targets) >= max(least, 1)
 }
 
 // parsed reads rules that are ours.

@@ -31,6 +31,7 @@ func writtenRules(l *load.State, n *source.Node, roles []string) []world.FaultRu
 		if !ok {
 			continue
 		}
+		feasible(l, item.Position, &r, key)
 		if r.MaxNs == 0 {
 			span := fault.RowOf(r.Kind).Span
 			r.MinNs, r.MaxNs = span.MinNs, span.MaxNs
@@ -182,6 +183,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		l.Missing(n, "kind", "add `kind:`, one of "+strings.Join(keys.FaultKinds, ", "), "%s has no kind", key)
 		return r, false
 	}
+	operatorCommand(l, n, &r, key)
 	at := moment(l, n, &r, key)
 	when := conditions(l, n, &r, key, roles)
 	r.When = fault.All(when...)
@@ -225,6 +227,35 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		l.Fail(n.Get("path").Position, "add `at:` with system calls", "%s.path applies to system calls, but there is no `at:`", key)
 	}
 	return r, len(l.Errs) == before
+}
+
+// operatorCommand reads what a rule of the kind run executes.
+func operatorCommand(l *load.State, n *source.Node, r *world.FaultRule, key string) {
+	c := n.Get("command")
+	switch {
+	case r.Kind != fault.Run && c != nil:
+		l.Fail(c.Position, "remove it, or use `kind: run`", "%s.command: %s executes no command", key, r.Kind)
+	case r.Kind == fault.Run && c == nil:
+		l.Missing(n, "command", "add `command:`, such as: command: etcdctl defrag", "%s has no command", key)
+	case c != nil:
+		if r.Command = l.Argv(c, key+".command"); len(r.Command) == 0 && !c.Bad {
+			l.Fail(c.Position, "write the name of a program, and its arguments", "%s.command is empty", key)
+		}
+	}
+}
+
+// feasible refuses rules for nodes that have nothing to do it with.
+func feasible(l *load.State, at source.Position, r *world.FaultRule, key string) {
+	if r.Kind != fault.Upgrade && r.Kind != fault.Downgrade || len(l.Errs) > 0 {
+		return
+	}
+	for i := range l.Nodes {
+		n := &l.Nodes[i].Spec
+		if n.Role == world.Server && len(n.Releases) > 0 && (len(r.Targets) == 0 || slices.Contains(r.Targets, n.Name)) {
+			return
+		}
+	}
+	l.Fail(at, "list the commands of later releases with `releases` of a node", "%s: none of its nodes has other releases", key)
 }
 
 // calls checks the system calls at which a rule injects, and the files.

@@ -11,7 +11,7 @@ import (
 var composeService = func() shape {
 	s := Service
 	s.Fields = slices.DeleteFunc(slices.Clone(Service.Fields), func(f schema.Field) bool {
-		return slices.Contains([]string{"root", "role", "clock", "replicas", "count", "build", "extends", "releases", "downgrade"}, f.Name)
+		return slices.Contains([]string{"root", "role", "clock", "replicas", "count", "build", "extends", "releases", "downgrade", "replacement"}, f.Name)
 	})
 	s.Fields = append(s.Fields,
 		field{Name: "count", Shape: anyShape, Refused: "write `scale:`, or `count:` for a node of bloodhound.yaml"},

@@ -7,9 +7,9 @@ import (
 
 var faults = sectionOf(
 	field{Name: "enabled", Shape: aFlag, Says: "`false` injects no faults.", Default: "true"},
-	field{Name: "mode", Shape: oneOf("calm", "moderate", "chaos", "harsh"),
+	field{Name: "mode", Shape: oneOf("calm", "moderate", "chaos", "harsh", "operator"),
 		Says: "Preset (docs/reference/faults.md#presets). Other keys of `faults` take precedence."},
-	field{Name: "preset", SpellingOf: "mode", Equal: true, Shape: oneOf("calm", "moderate", "chaos", "harsh")},
+	field{Name: "preset", SpellingOf: "mode", Equal: true, Shape: oneOf("calm", "moderate", "chaos", "harsh", "operator")},
 	field{Name: "swarm", Shape: aFlag, Says: "Each tape turns off a random subset of the kinds, so that tapes combine different kinds.",
 		Default: "true with `mode`, else false"},
 	field{Name: "warmup", Shape: aDuration, Says: "Time that the workload runs before the first fault.", Default: "0s"},
@@ -125,11 +125,12 @@ var faults = sectionOf(
 		field{Name: "probability", SpellingOf: "rate", Equal: true, Shape: aRate},
 		field{Name: "targets", Shape: textOrAll, Says: "Nodes, or links as `a-b` and `a->b`.", Default: "all nodes or links that the kind applies to"},
 		field{Name: "duration_ms", Shape: aSpan, Says: "Duration of the fault, or of a delay."},
-		field{Name: "amount_ms", Shape: aSpan, Says: "slow_disk: additional time of each call. clock_skew, clock_jump: offset."},
+		field{Name: "command", Shape: command, Says: "run: program and arguments. Text is split into words without a shell."},
+		field{Name: "amount_ms", Shape: aSpan, Says: "slow_disk: additional time of each call. clock_skew, clock_jump: offset. rollback: age of the snapshot."},
 		field{Name: "amount_ppm", Shape: aSpan, Says: "clock_drift: deviation in parts per million."},
 		field{Name: "shape", Shape: oneOf(fault.Shapes...),
-			Says: "partition: shape; halves, bridge and ring divide the `targets`. crash, power_loss, restart, pause: " +
-				"`majority` affects at least a majority of the `targets` at once.", Default: "nodes and links"},
+			Says: "partition: shape; halves, bridge and ring divide the `targets`. Faults that stop nodes: " +
+				"`majority` affects at least a majority of the `targets` at once, `rolling` one after the other.", Default: "nodes and links"},
 		field{Name: "one_way", Shape: aFlag,
 			Says: "partition, clog, slow_link: one direction only. reset: only one end sees it.", Default: "false"},
 		field{Name: "latency_ms", Shape: aMillis, Says: "slow_link: additional latency.", Default: "100"},

@@ -21,8 +21,11 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "command", Shape: command, Says: "Program and its arguments. Text is split into words without a shell. Relative paths start at `working_dir`."},
 	{Name: "releases", Shape: listOf(command),
 		Says: "Commands of other releases, oldest first, in place of `entrypoint` and `command`. After the fault " +
-			"`restart`, the tape chooses the same or a later one. Not on the engine container."},
+			"`restart`, the tape chooses the same or a later one; `upgrade` starts the next one. Not on the engine container."},
 	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also start an older release.", Default: "false"},
+	{Name: "replacement", Shape: command,
+		Says: "Command of a machine that takes the node's place (the fault `replace`), until the node is ready. It lets the node " +
+			"join a running cluster with an empty disk. With `mode: operator`, only nodes with this key are replaced.", Default: "`command`"},
 	{Name: "entrypoint", Shape: command, Says: "Words before `command`."},
 	{Name: "build", Shape: anyOf(aText, texts, sectionOf(
 		field{Name: "command", Shape: command, Says: "Build program and its arguments."},

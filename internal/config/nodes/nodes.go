@@ -114,6 +114,17 @@ func releases(l *load.State, d *load.Node) {
 			d.Spec.Releases = append(d.Spec.Releases, words)
 		}
 	}
+	if r := d.Value.Get("replacement"); r != nil {
+		words := l.Argv(r, d.Key+".replacement")
+		if len(words) == 0 || words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0) {
+			if !r.Bad {
+				l.Fail(r.Position, "write the path or name of a program, and its arguments",
+					"%s.replacement: the name of the program is empty, or contains a NUL character", d.Key)
+			}
+		} else {
+			d.Spec.Replacement = words
+		}
+	}
 	d.Spec.Downgrade = source.ValueOr(d.Value.Get("downgrade"), false)
 	if down := d.Value.Get("downgrade"); down != nil && len(list.List()) == 0 {
 		l.Idle(down.Position, d.Key+".downgrade", "the node has no `releases`")

@@ -80,3 +80,23 @@ func isOperator(w string) bool {
 	}
 	return len(w) > 1 && strings.HasSuffix(w, ";")
 }
+
+// Join writes words as a line that Words splits into them again.
+func Join(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = Quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Quote puts a word in single quotes if a shell would not take it as it is.
+func Quote(word string) string {
+	plain := word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@,+%", r))
+	})
+	if plain {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

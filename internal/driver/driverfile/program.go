@@ -2,8 +2,6 @@
 package driverfile
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -15,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/bloodhound-dst/bloodhound/internal/ownfolder"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -150,7 +150,7 @@ func unpack(archive []byte, folders []string) (string, error) {
 		errors.Join(errs...))
 }
 
-// An archive begins with the digest of the program, 32 bytes; what follows is the program, compressed by gzip.
+// An archive begins with the digest of the program, 32 bytes; what follows is the program, compressed by Zstandard.
 func unpackIn(archive []byte, folder string) (string, error) {
 	if len(archive) < sha256.Size {
 		return "", errors.New("the embedded archive is cut off")
@@ -177,11 +177,12 @@ func unpackIn(archive []byte, folder string) (string, error) {
 }
 
 func inflate(archive []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(archive))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBytes))
 	if err != nil {
-		return nil, fmt.Errorf("the embedded archive: %w", err)
+		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(r, maxBytes))
+	defer d.Close()
+	content, err := d.DecodeAll(archive, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded archive: %w", err)
 	}
@@ -250,16 +251,11 @@ func Overlay(root, dir string, driver []byte) (flags []string, err error) {
 // Pack makes the archive of a program that is embedded.
 func Pack(program []byte) ([]byte, error) {
 	sum := sha256.Sum256(program)
-	out := bytes.NewBuffer(sum[:])
-	w, err := gzip.NewWriterLevel(out, gzip.BestCompression)
+	// A window as large as the program finds all repetitions.
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(16<<20))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.Write(program); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	defer e.Close()
+	return e.EncodeAll(program, sum[:]), nil
 }

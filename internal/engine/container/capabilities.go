@@ -21,6 +21,7 @@ var capabilities = engine.Capabilities{Engine: "container", Faults: map[world.Fa
 	fault.Corrupt:   {Features: []string{hand.LacksFilter, hand.LacksNetem}},
 	fault.Crash:     {},
 	fault.Restart:   {},
+	fault.Run:       {},
 	fault.Pause:     {},
 	fault.DiskFull:  {},
 	fault.ClockSkew: {Missing: missingFaker, OnRequest: true},

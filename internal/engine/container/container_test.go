@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		bloodhound = filepath.Join(dir, "bloodhound")
-		if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", bloodhound, "../../../cmd/bloodhound").CombinedOutput(); err != nil {
+		build := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-ldflags=-w", "-o", bloodhound, "../../../cmd/bloodhound")
+		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1
 		}

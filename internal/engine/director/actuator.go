@@ -62,6 +62,11 @@ type Nodes interface {
 	KillNode(node int, by *fault.Action)
 	LosePower(node int, by *fault.Action, stream string) error
 	PowerOn(node int)
+	// TakeImage copies the disk of a node under a number, and DropImage gives the copy up. Reimage ends all programs of a node as LosePower
+	// does, and gives it the disk of an image, which stays; PowerOn lets it be used.
+	TakeImage(node, number int) error
+	DropImage(node, number int)
+	Reimage(node int, by *fault.Action, number int) error
 	// Stop sends the stop signal of a node to its main process, and Stopping reports what became of that; Stopped ends the rest.
 	Stop(node int, by *fault.Action, signal int)
 	Stopping(node int) Stopping
@@ -123,6 +128,8 @@ type Launch struct {
 	Tag    int64 // of the job
 	Number int   // how many programs the node has had
 	Own    bool  // Argv are arguments of Bloodhound's own program
+	// KeepDisk has the engine copy the node's disk first, as the image EmptyDisk.
+	KeepDisk bool
 	// Ordered programs read lines from their standard input, which Order writes. Those that are Own may write answers there.
 	Ordered bool
 	Argv    []string

@@ -179,6 +179,9 @@ func (d *Director) nextDue() int64 {
 		if at := d.Nodes[i].KillNs; at > 0 {
 			due = min(due, at)
 		}
+		if at := d.Nodes[i].RestoreNs; at > 0 {
+			due = min(due, at)
+		}
 		if s := &d.Nodes[i]; s.StopBy != 0 {
 			due = min(due, s.GraceNs)
 		}
@@ -258,6 +261,11 @@ func (d *Director) direct() error {
 			if err := d.outOfMemory(i); err != nil {
 				return err
 			}
+		}
+	}
+	for i := range d.Nodes {
+		if at := d.Nodes[i].RestoreNs; at > 0 && at <= now {
+			d.restoreSnapshot(i)
 		}
 	}
 	for i := range d.Nodes {

@@ -50,8 +50,22 @@ func (s *stage) Happen(node, call string, result int64, detail string) uint64 {
 	s.note("event %d: %s", s.events, strings.Join(strings.Fields(fmt.Sprint(node, " ", call, " ", result, " ", detail)), " "))
 	return s.events
 }
+func (s *stage) TakeImage(node, number int) error {
+	s.note("copy the disk of %s as %d", s.name(node), number)
+	return nil
+}
+func (s *stage) DropImage(node, number int) {
+	s.note("drop copy %d of the disk of %s", number, s.name(node))
+}
+func (s *stage) Reimage(node int, by *fault.Action, number int) error {
+	s.note("%s loses %s, and gets copy %d of the disk", by.Kind, s.name(node), number)
+	return nil
+}
 func (s *stage) Launch(l *Launch) (int64, error) {
-	kinds := []string{"", "main", "driver", "health", "probe", "role", "recovery", "prober", "hook"}
+	kinds := []string{"", "main", "driver", "health", "probe", "role", "recovery", "prober", "hook", "operator"}
+	if l.KeepDisk {
+		s.note("keep the disk of %s", s.name(l.Node))
+	}
 	s.note("start job %d on %s: %s %s", l.Tag, s.name(l.Node), kinds[l.Kind], strings.Join(l.Argv, " "))
 	for _, e := range l.Env {
 		if skip, ok := strings.CutPrefix(e, "BLOODHOUND_SKIP="); ok {
@@ -171,6 +185,13 @@ func (s *stage) do(t *testing.T, line string) {
 		for i := range args {
 			n.Ports = append(n.Ports, int(number(i)))
 		}
+	case word == "releases":
+		n := &s.spec.Nodes[len(s.spec.Nodes)-1]
+		for _, command := range args {
+			n.Releases = append(n.Releases, []string{command})
+		}
+	case word == "replacement":
+		s.spec.Nodes[len(s.spec.Nodes)-1].Replacement = args
 	case word == "healthcheck":
 		s.spec.Nodes[len(s.spec.Nodes)-1].Health = &world.Healthcheck{Command: []string{"check"}, IntervalNs: duration(rest)}
 	case word == "engine":

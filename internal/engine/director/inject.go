@@ -154,13 +154,20 @@ func (e effects) TakeDown(a *fault.Action) {
 	s := &d.Nodes[i]
 	d.ranLong(i, d.act.Now())
 	s.Status, s.Healthy, s.NextNs, s.DownBy = Crashed, false, never, a.ID
-	if row.Ends == fault.Unplugged {
+	switch row.Ends {
+	case fault.Unplugged:
 		s.Losses++
 		if err := d.act.LosePower(i, a, fault.LossStreams(a.Node, s.Losses)); err != nil {
 			d.fail(err)
 			return
 		}
-	} else {
+	case fault.Replaced:
+		s.Replaced, s.Hooks = true, 0
+		if err := d.act.Reimage(i, a, EmptyDisk); err != nil {
+			d.fail(err)
+			return
+		}
+	default:
 		d.act.KillNode(i, a)
 	}
 	d.forgetRoles(a.Node)
@@ -170,7 +177,7 @@ func (e effects) BringUp(a *fault.Action) {
 	d := e.d
 	i := d.nodeID(a.Node)
 	s := &d.Nodes[i]
-	if fault.RowOf(a.Kind).Ends == fault.Unplugged {
+	if ends := fault.RowOf(a.Kind).Ends; ends == fault.Unplugged || ends == fault.Replaced {
 		d.act.PowerOn(i)
 	}
 	if s.StopBy == a.ID {

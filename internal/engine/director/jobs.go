@@ -37,6 +37,10 @@ type NodeState struct {
 	StopBy    int   // the fault that has ordered it to stop, until it is down; 0 is none
 	GraceNs   int64 // when it is killed if it has not stopped
 	Healed    bool  // that fault is over: it starts as soon as it is down
+	Step      int   // how many releases later it starts again after that fault; 0: the tape chooses
+	RestoreNs int64 // when its snapshot is restored, 0 for never
+	RestoreBy int   // the fault that has taken the snapshot
+	Replaced  bool  // its machine was replaced, and it has not been ready since
 	Up        bool  // it has come up once: see upNs
 	Release   int   // which of the node's releases runs, from 1 on; 0 is its command
 	Mains     int   // how often its main process was started
@@ -85,6 +89,7 @@ const (
 	JobRecovery // a driver that tries everything again after the last heal
 	JobProber   // performs the probes that no script does
 	JobHook     // a command of post_start
+	JobOperator // the command of a fault of kind run
 )
 
 // Asks reports whether a job only asks how a node is: it is no part of what is tested.
@@ -96,7 +101,7 @@ func (k JobKind) Asks() bool {
 type Job struct {
 	Kind     JobKind
 	Node     int
-	Index    int   // of the workload or property
+	Index    int   // of the workload or property; the ID of the fault that runs a command
 	Proc     int64 // 0 for what a prober does
 	Prober   int64 // the tag of the prober that does it, 0 for none
 	StartNs  int64
@@ -157,7 +162,11 @@ func (d *Director) startMain(i int) error {
 	if s.Release > 0 {
 		command = n.Releases[s.Release-1]
 	}
-	tag, err := d.launch(n, Job{Kind: JobMain, Node: i, Deadline: never}, command, n.Env, "stdout", "stderr")
+	if s.Replaced && len(n.Replacement) > 0 {
+		command = n.Replacement
+	}
+	tag, err := d.launchAs(&Launch{As: n, Argv: command, Env: n.Env, Stdout: "stdout", Stderr: "stderr", KeepDisk: d.keepsDisk(i)},
+		Job{Kind: JobMain, Node: i, Deadline: never})
 	if err != nil && d.vanished(i, command, err) {
 		return nil
 	}
@@ -529,6 +538,9 @@ func (d *Director) Exited(n *Notice) error {
 	case JobHook:
 		d.crash(n, j, false)
 		return d.hooked(n, j)
+	case JobOperator:
+		d.crash(n, j, false)
+		d.commandEnded(n, j)
 	case JobProbe:
 		d.probed(j, n, nil)
 	case JobRole:

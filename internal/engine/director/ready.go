@@ -94,7 +94,7 @@ func (d *Director) becameReady(i int, atNs int64) {
 		return
 	}
 	first := !s.WasReady
-	s.ReadyNs, s.WasReady, s.Listening = max(atNs, 1), true, nil
+	s.ReadyNs, s.WasReady, s.Listening, s.Replaced = max(atNs, 1), true, nil, false
 	if !d.inProcess {
 		d.act.AwaitReady(i, false)
 	}

@@ -86,6 +86,11 @@ func (d *Director) down(i int, how string) error {
 // upgrade chooses the release with which a node that was stopped starts again: 0 is the one that it had.
 func (d *Director) upgrade(i int) {
 	n, s := &d.spec.Nodes[i], &d.Nodes[i]
+	if s.Step != 0 {
+		s.Release, s.Step = s.Release+s.Step, 0
+		d.act.Happen(n.Name, "release", int64(s.Release), "")
+		return
+	}
 	var others []int
 	for r := range len(n.Releases) + 1 {
 		if r > s.Release || n.Downgrade && r < s.Release {

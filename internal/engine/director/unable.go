@@ -30,6 +30,12 @@ func (u Unable) LosePower(int, *fault.Action, string) error {
 	u.panic("take the power of a node")
 	return nil
 }
+func (u Unable) TakeImage(int, int) error { u.panic("copy a disk"); return nil }
+func (u Unable) DropImage(int, int)       { u.panic("drop a copy of a disk") }
+func (u Unable) Reimage(int, *fault.Action, int) error {
+	u.panic("restore a disk")
+	return nil
+}
 func (u Unable) Stop(int, *fault.Action, int) { u.panic("signal a node to stop") }
 func (u Unable) Stopping(int) Stopping        { u.panic("tell how a node stops"); return Stopping{} }
 func (u Unable) Stopped(int)                  { u.panic("stop a node") }

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -86,6 +88,37 @@ func (a actuator) LosePower(node int, by *fault.Action, stream string) (err erro
 	a.because(refTo(by), func() {
 		err = linux.LosePower(a.k(), kernel.NodeID(node), by.ID, func(what string, n uint64) uint64 { return a.w.tape.Choose(stream+what, n) })
 	})
+	return err
+}
+
+func (a actuator) TakeImage(node, number int) error {
+	n := a.k().Nodes[node]
+	image, e := n.FS.TakeImage(a.k().TreeEnv(n))
+	if e != errno.OK {
+		return fmt.Errorf("node %s: a copy of its disk: %w", n.Name, e)
+	}
+	if n.Images == nil {
+		n.Images = map[int]*fs.Image{}
+	}
+	n.Images[number] = image
+	return nil
+}
+
+func (a actuator) DropImage(node, number int) {
+	n := a.k().Nodes[node]
+	if image := n.Images[number]; image != nil {
+		n.FS.FreeImage(a.k().TreeEnv(n), image)
+		delete(n.Images, number)
+	}
+}
+
+func (a actuator) Reimage(node int, by *fault.Action, number int) (err error) {
+	n := a.k().Nodes[node]
+	image := n.Images[number]
+	if image == nil {
+		return fmt.Errorf("node %s: this world has kept no copy of its disk; add a rule of the kind %s to the configuration", n.Name, by.Kind)
+	}
+	a.because(refTo(by), func() { err = linux.Reimage(a.k(), n.ID, by.ID, image) })
 	return err
 }
 
@@ -266,6 +299,11 @@ func (a actuator) Launch(l *director.Launch) (int64, error) {
 	}
 	if l.Kind == director.JobMain && l.Number == 0 {
 		if err := w.inheritVolumes(l.Node); err != nil {
+			return 0, err
+		}
+	}
+	if l.KeepDisk {
+		if err := a.TakeImage(l.Node, director.EmptyDisk); err != nil {
 			return 0, err
 		}
 	}

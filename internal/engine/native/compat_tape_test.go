@@ -14,7 +14,7 @@ import (
 //
 //ci:series
 func TestCompatOnAnyTape(t *testing.T) {
-	seeds := uint64(3)
+	seeds := uint64(2)
 	if os.Getenv("BLOODHOUND_SOAK") != "" {
 		seeds = 30
 	}

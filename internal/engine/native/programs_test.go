@@ -3,10 +3,12 @@
 package native_test
 
 import (
+	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -38,14 +40,37 @@ func needCompiler(t *testing.T) {
 	needs.Program(t, "cc")
 }
 
+// compiled has the programs that the C compiler has made, by its arguments: several tests run the same ones.
+var compiled struct {
+	sync.Mutex
+	programs map[string][]byte
+}
+
 // compile makes a program of a C source, in a folder of its own.
 func compile(t *testing.T, source string, flags ...string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
+	key := strings.Join(append([]string{source}, flags...), "\n")
+	compiled.Lock()
+	defer compiled.Unlock()
+	if content, ok := compiled.programs[key]; ok {
+		if err := os.WriteFile(program, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return program
+	}
 	args := append([]string{"-O1", "-pthread", "-w", "-o", program, source}, flags...)
 	if out, err := exec.Command("cc", append(args, "-lrt", "-lm")...).CombinedOutput(); err != nil {
 		t.Fatalf("cc %s: %v\n%s", source, err, out)
 	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if compiled.programs == nil {
+		compiled.programs = map[string][]byte{}
+	}
+	compiled.programs[key] = content
 	return program
 }
 

@@ -127,6 +127,9 @@ func (x *inspection) node() error {
 	for _, command := range x.n.Releases {
 		x.program(engine.PartCommand, "", command[0], x.n.Env)
 	}
+	if len(x.n.Replacement) > 0 {
+		x.program(engine.PartCommand, "", x.n.Replacement[0], x.n.Env)
+	}
 	if x.n.Health != nil {
 		x.guest(engine.PartHealthcheck, "", x.n.Health.Command, nil)
 	}

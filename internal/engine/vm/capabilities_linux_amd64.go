@@ -13,6 +13,7 @@ import (
 var capabilities = engine.Capabilities{Engine: "vm", Faults: map[world.FaultKind]engine.Capability{
 	fault.Partition: {}, fault.Clog: {}, fault.SlowLink: {}, fault.Reset: {}, fault.Delay: {}, fault.Drop: {}, fault.Duplicate: {},
 	fault.Reorder: {}, fault.Corrupt: {}, fault.Crash: {}, fault.PowerLoss: {Missing: missingMke2fs}, fault.Restart: {}, fault.Pause: {},
+	fault.Upgrade: {}, fault.Downgrade: {}, fault.Run: {},
 	fault.OOM: {}, fault.DiskFull: {},
 }, Reasons: map[world.FaultKind]string{
 	fault.ClockSkew: "its nodes share the clock of one kernel",

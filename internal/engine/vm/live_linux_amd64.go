@@ -55,7 +55,11 @@ func (w *World) carryOut(r *Request) error {
 		w.hand.paused = false
 	case Inject:
 		kind, rest, _ := strings.Cut(strings.TrimSpace(r.Fault), " ")
-		rule, err := fault.Parse(kind + " rate 1 " + rest)
+		text := kind + " rate 1 " + rest
+		if kind == string(fault.Run) { // its command comes first
+			text = r.Fault + " rate 1"
+		}
+		rule, err := fault.Parse(text)
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return self, nil
 	}
 	self := filepath.Join(programs, "bloodhound")
-	out, err := exec.Command("go", "build", "-o", self, "../../../cmd/bloodhound").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", self, "../../../cmd/bloodhound").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -499,9 +499,6 @@ func TestFilesOfRuns(t *testing.T) {
 	}
 	if names := before[folder+"/"]; names != "a" {
 		t.Errorf("the folder has %q", names)
-	}
-	if changed, perhaps := filedigest.Changes(before, files()); len(changed)+len(perhaps) > 0 {
-		t.Errorf("nothing has changed: %q, %q", changed, perhaps)
 	}
 	write(data, "two")
 	write(filepath.Join(folder, "b"), "")

@@ -21,6 +21,10 @@ var sequences = [][2]world.FaultKind{
 	{fault.Crash, fault.Partition},
 	{fault.Partition, fault.Crash}, {fault.Partition, fault.PowerLoss}, {fault.Partition, fault.Partition},
 	{fault.Partition, fault.ClockJump}, {fault.Pause, fault.ClockJump}, {fault.Pause, fault.Crash},
+	// What operators begin and a fault interrupts.
+	{fault.Run, fault.Crash}, {fault.Run, fault.PowerLoss}, {fault.Run, fault.Partition}, {fault.Run, fault.Run},
+	{fault.Replace, fault.Crash}, {fault.Replace, fault.Partition}, {fault.Crash, fault.Replace},
+	{fault.Upgrade, fault.Crash}, {fault.Upgrade, fault.Downgrade}, {fault.Rollback, fault.Crash},
 }
 
 // sequence injects two faults, one soon after the other has begun or ended, most often on the same node. Of the sequences whose

@@ -28,7 +28,8 @@ const (
 
 // Programs maps the name of each role to its program, which reports on out.
 var Programs = map[string]func(out io.Writer) error{"sleep": sleep, "echo": echo, "talk": talk, "burst": burst, "store": store, "resolve": resolve,
-	"date": date, "clock": clock, "compare": compare, "memory": memory, "watch": watch}
+	"date": date, "clock": clock, "compare": compare, "memory": memory, "watch": watch,
+	"counter": counter, "grow": grow, "forget": forget}
 
 func sleep(io.Writer) error {
 	time.Sleep(time.Hour)
@@ -356,3 +357,56 @@ func read(clock int32) int64 {
 	}
 	return t.Nano()
 }
+
+// sum is the file of the counter.
+const sum = "/var/lib/bloodhound-selftest-sum"
+
+// counter counts in a file, and tells who asks by TCP.
+func counter(io.Writer) error {
+	l, err := net.Listen("tcp4", ":"+port)
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		n := 0
+		if b, err := os.ReadFile(sum); err == nil {
+			fmt.Sscan(string(b), &n)
+		}
+		n++
+		if err := os.WriteFile(sum, []byte(fmt.Sprint(n)), 0o666); err != nil {
+			return err
+		}
+		fmt.Fprintln(c, n)
+		c.Close()
+	}
+}
+
+// grow asks a counter and says whether it counts on. It says nothing of a counter that does not answer.
+func grow(out io.Writer) error {
+	time.Sleep(100 * time.Millisecond)
+	last := 0
+	for range rounds {
+		if c, err := net.DialTimeout("tcp4", "n1:"+port, patience); err == nil {
+			c.SetDeadline(time.Now().Add(patience))
+			n := 0
+			if _, err := fmt.Fscan(c, &n); err == nil && n > last {
+				fmt.Fprintln(out, "more")
+			} else if err == nil {
+				fmt.Fprintln(out, "less")
+			}
+			if n > 0 {
+				last = n
+			}
+			c.Close()
+		}
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
+
+// forget removes the file of the counter.
+func forget(io.Writer) error { return os.Remove(sum) }

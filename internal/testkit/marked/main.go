@@ -4,11 +4,12 @@
 //	//ci:later memory
 //	func TestHostilePrograms(t *testing.T) {
 //
-// CI runs all tests once as root, and repeats some as other users, by their marks:
+// CI runs all tests once as root, and repeats some as other users. A test of an engine without a mark is repeated as a user who is
+// denied user namespaces. The marks:
 //
 //	series    a long series of runs that does not depend on the user: never repeated
-//	later     a long test of a world: repeated as a user, in parallel with other tests
-//	underway  a test of running worlds: not repeated without user namespaces
+//	later     a long test of a world: repeated as a user with user namespaces, in parallel with other tests
+//	underway  a test of running worlds: repeated as a user with user namespaces
 //	user      a test of the command line that depends on the user: repeated as a user
 //	nouserns  a test of the command line that depends on user namespaces: repeated without them
 //

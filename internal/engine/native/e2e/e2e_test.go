@@ -34,12 +34,12 @@ type server struct {
 }
 
 var servers = []server{
-	{"quickstart", "../../../../examples/quickstart", nil, 60, 2},
+	{"quickstart", "../../../../examples/quickstart", nil, 60, 1},
 	{"redis", "../../../../examples/redis-failover", []string{"redis-server", "redis-sentinel"}, 200, 1},
 	{"etcd", "../../../../examples/etcd", []string{"etcd"}, 100, 1},
 	{"nginx", "testdata/nginx", []string{"nginx"}, 150, 2},
 	{"postgres", "testdata/postgres", []string{"/usr/lib/postgresql/*/bin/postgres", "psql"}, 21, 1},
-	{"python", "testdata/python", []string{"/usr/bin/python3"}, 150, 2},
+	{"python", "testdata/python", []string{"/usr/bin/python3"}, 150, 1},
 	{"jvm", "testdata/jvm", []string{"java", "javac"}, 120, 1},
 	{"nats", "testdata/nats", []string{"/usr/bin/python3"}, 60, 1},
 	{"sshd", "testdata/sshd", []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen"}, 7, 1},
@@ -71,7 +71,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		bloodhound = filepath.Join(dir, "bloodhound")
-		if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", bloodhound, "../../../../cmd/bloodhound").CombinedOutput(); err != nil {
+		build := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-ldflags=-w", "-o", bloodhound, "../../../../cmd/bloodhound")
+		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1
 		}

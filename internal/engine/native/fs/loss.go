@@ -99,6 +99,17 @@ func (s *State) UnsyncedSizes() map[InodeID]int64 {
 	return sizes
 }
 
+// Sizes are the sizes of all regular files that programs have written.
+func (s *State) Sizes() map[InodeID]int64 {
+	sizes := map[InodeID]int64{}
+	for id, in := range s.Inodes {
+		if in.Blob != 0 {
+			sizes[id] = in.Size
+		}
+	}
+	return sizes
+}
+
 // TakeNoticed gives the faults whose effects were seen since the last call.
 func (s *State) TakeNoticed() []int {
 	n := s.Noticed

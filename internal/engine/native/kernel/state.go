@@ -120,6 +120,7 @@ type Node struct {
 	Slow         Slow                 // how slow its disk is
 	Disk         fault.Speed          // how long calls on it take otherwise
 	Torn         Torn                 // the write at which its power goes
+	Images       map[int]*fs.Image    // copies of its disk, for faults that restore one
 	Between      bool                 // a fault waits for its calls: see Moments.Counted
 	AwaitsReady  bool                 // its main process runs and is not ready: see Moments.Listens
 	Stopping     Stopping             // the signal and the fault that ordered its main process to stop

@@ -133,11 +133,11 @@ func note(k *Kernel, node *kernel.Node, t *Thread, e *kernel.Syscall, inode fs.I
 	node.Changes.Note(kernel.Change{DiskChange: x, Inode: inode})
 }
 
-// lost notes what a power loss takes from the files of a node; sizes are those that they had before.
-func lost(k *Kernel, node *kernel.Node, loss int, sizes map[fs.InodeID]int64) {
+// lost notes what a power loss, or another disk if restored, takes from the files of a node; sizes are those that they had before.
+func lost(k *Kernel, node *kernel.Node, loss int, restored bool, sizes map[fs.InodeID]int64) {
 	for _, l := range node.FS.Losses(loss) {
 		x := record.DiskChange{Event: k.Events, TimeNs: k.Now, Node: node.Name, Call: record.Lost, Path: nameOf(node.FS, l.Inode),
-			Pages: len(l.Pages), Rows: rows(l.Pages)}
+			Pages: len(l.Pages), Rows: rows(l.Pages), Restored: restored}
 		if before, known := sizes[l.Inode]; known && l.Size != before {
 			x.From, x.To = l.Size, before
 		}

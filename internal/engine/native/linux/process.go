@@ -771,7 +771,24 @@ func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 		n.FS.Missing(n.Torn.Inode, loss, n.Torn.From, n.Torn.To)
 		n.Torn = kernel.Torn{}
 	}
-	lost(k, n, loss, sizes)
+	lost(k, n, loss, false, sizes)
+	k.WakeTreeWatchers(n)
+	return nil
+}
+
+// Reimage ends all programs of a node as LosePower does, and gives it the disk of an image. fault is the fault's ID.
+func Reimage(k *Kernel, id kernel.NodeID, fault int, image *fs.Image) error {
+	n := k.Nodes[id]
+	if !n.BorrowsNet && !n.LendsNet {
+		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause)
+	}
+	KillNode(k, id)
+	sizes := n.FS.Sizes()
+	if e := n.FS.Restore(k.TreeEnv(n), image, fault); e != errno.OK {
+		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
+	}
+	n.Torn = kernel.Torn{}
+	lost(k, n, fault, true, sizes)
 	k.WakeTreeWatchers(n)
 	return nil
 }
