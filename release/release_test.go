@@ -226,7 +226,8 @@ func TestPackage(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, out, err)
 		}
 	}
-	for _, name := range []string{"usr/share/man/man1/bloodhound-run.1.gz", "usr/share/man/man1/bloodhound-live-test.1.gz", "usr/share/bash-completion/completions/bloodhound",
+	for _, name := range []string{"usr/share/man/man1/bloodhound-run.1.gz", "usr/share/man/man1/bloodhound-live-test.1.gz",
+		"usr/share/bash-completion/completions/bloodhound",
 		"usr/share/doc/bloodhound/changelog.gz"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)

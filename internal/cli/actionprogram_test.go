@@ -234,7 +234,8 @@ func TestActionProgram(t *testing.T) {
 			// With the cache there is no need of Go, of curl and of the network.
 			r.write(t, filepath.Join(r.bin, "go"), "#!/bin/sh\necho go is called; exit 1\n")
 			r.write(t, filepath.Join(r.bin, "curl"), "#!/bin/sh\necho curl is called; exit 1\n")
-			if log, code, again := r.run(t, "get", "ACTION_REF="+c.ref); code != 0 || log != "from the cache\n"+want["bloodhound"]+"\n" || again["program"] != program {
+			log, code, again := r.run(t, "get", "ACTION_REF="+c.ref)
+			if code != 0 || log != "from the cache\n"+want["bloodhound"]+"\n" || again["program"] != program {
 				t.Errorf("the second time: exit code %d\n%s", code, log)
 			}
 		})

@@ -284,7 +284,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	if j.format != "" && !slices.Contains(formatNames(), j.format) {
 		return nil, fmt.Errorf("--format: no format %q; formats are %s", j.format, strings.Join(formatNames(), ", "))
 	}
-	if formats.Format(j.format).OfFolder() {
+	if j.format != "" && formats.Named(formats.Format(j.format)).OfFolder() {
 		return nil, fmt.Errorf("--format %s: give the folder of the logs, and leave out --format", j.format)
 	}
 	for flag, model := range map[string]string{"total-amount": histories.Bank, "allow-negative-balances": histories.Bank, "group-size": histories.LongFork} {
