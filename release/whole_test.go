@@ -227,7 +227,7 @@ var usable = map[string][]string{
 }
 
 // A new module can use each module once it is released and those before it in the order of releases, and no other. When all are released,
-// copied folders of examples are built.
+// copied folders of examples are built, some without the lines of their go.mod that name this checkout (examples/README.md).
 func TestReleasesInOrder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds packages")
@@ -258,16 +258,22 @@ func TestReleasesInOrder(t *testing.T) {
 		}
 		call(t, user, env, succeeds, "go", build...)
 	}
-	for name, command := range map[string][]string{
-		"inprocess/bank": {"test", "-run", "^TestBank$", ".", "-sim.runs=10"},
-		"quickstart":     {"build", "-o", filepath.Join(dir, "kv"), "./kv"},
-		"servers":        {"build", "./..."},
+	ofCheckout := []string{"mod", "edit", "-dropreplace=" + modulePath, "-dropreplace=" + livePath}
+	for name, commands := range map[string][][]string{
+		"inprocess/bank": {{"test", "-run", "^TestBank$", ".", "-sim.runs=10"}},
+		"quickstart":     {{"build", "-o", filepath.Join(dir, "kv"), "./kv"}},
+		"servers":        {{"build", "./..."}},
+		"live":           {ofCheckout, {"build", "-o", filepath.Join(dir, "live-kv"), "./kv"}},
+		"handlers/dns":   {ofCheckout, {"vet", "."}},
+		"handlers/raft":  {ofCheckout, {"vet", "."}},
 	} {
 		copied := filepath.Join(dir, name)
 		if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "examples", name))); err != nil {
 			t.Fatal(err)
 		}
-		call(t, copied, env, succeeds, "go", command...)
+		for _, command := range commands {
+			call(t, copied, env, succeeds, "go", command...)
+		}
 	}
 }
 
