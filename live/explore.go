@@ -154,7 +154,7 @@ func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 		counts map[uint32]int
 	}{
 		{"runs that did not take the branch that was solved for", r.Diverged},
-		{"values that lost what they depend on", r.Lost},
+		{"values that lost their dependencies", r.Lost},
 		{"values with more than the tried alternatives", r.Picked},
 	} {
 		logCounts(t, c.what, c.counts, sites)

@@ -20,7 +20,7 @@ type Progress struct {
 // test or of its bubble. If the run has still not ended after another within, the program panics with the run's story.
 func (r *Run) Progress(name string, within time.Duration) *Progress {
 	if within <= 0 {
-		panic(fmt.Sprintf("sdk: %s must go on within %v; it needs more time", name, within))
+		panic(fmt.Sprintf("sdk: %s must make progress within %v, which must be longer", name, within))
 	}
 	p := &Progress{run: r, name: name, within: within}
 	r.mu.Lock()

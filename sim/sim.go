@@ -269,7 +269,7 @@ func (c Campaign) given(short bool) (Campaign, error) {
 		if text := os.Getenv(n.env); text != "" {
 			k, err := strconv.Atoi(text)
 			if err != nil {
-				return c, fmt.Errorf("%s is %q, which is no number", n.env, text)
+				return c, fmt.Errorf("%s is %q, which is not a number", n.env, text)
 			}
 			*n.to = k
 		}

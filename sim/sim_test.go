@@ -225,7 +225,7 @@ func TestOperationsAreNotNested(t *testing.T) {
 		})
 		w.Final("nothing", func() error { return nil })
 	})
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.text.String(), "the operation get of client/0 begins within its operation put") {
+	if r.ExitCode != check.ExitViolated || !strings.Contains(r.text.String(), "the operation get of client/0 begins before its operation put has ended") {
 		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 }

@@ -55,6 +55,8 @@ func main() {
 			log.Fatalf("%s: %v", world, err)
 		}
 	}
+	fmt.Printf("\nTwo workers, beside other work, on %s. The times include shrinking. \"Observed\" counts injections that a program saw in the "+
+		"replay of the shrunk run.\n", time.Now().Format(time.DateOnly))
 }
 
 // measure prints the row of a world.

@@ -67,7 +67,7 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 			verdict.Seconds(last().StartNs-(a.SinceMs*1e6-spec.StartUnixNs)), a.For)
 	case v.Probes == 0:
 		v.Reason = fmt.Sprintf("all %d evaluations were during a fault, or in the grace of %s after a fault or the start; shorten "+
-			"the grace, add times without faults, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
+			"the grace, add time without faults, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
 	default:
 		if v.Reason = couldNotFire(e.Judged, undisturbedMs(scrapes)*1e6); v.Reason == "" {
 			v.Status = Holds

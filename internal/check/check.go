@@ -145,7 +145,7 @@ func Again(was *world.Spec, properties []world.Property, run *Judged) []Verdict 
 		}) {
 			continue
 		}
-		verdicts[i] = verdict.Undecided(p, "this check was not part of that run; run it again")
+		verdicts[i] = verdict.Undecided(p, "that run did not include this check; run it again")
 	}
 	return verdicts
 }

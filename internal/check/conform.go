@@ -85,7 +85,7 @@ func guided(spec *world.Spec, out *record.Outcome, measure bool) (*record.Guided
 	case f.At != nil:
 		reason, _, _ := strings.Cut(f.Err.Error(), "\nin the state\n")
 		g.Left = reason + "; the event is " + strings.Join(whereLeft(spec.Guide, f), ", ") +
-			"; correct the rule or the specification, unless the program is wrong"
+			"; if the program is right, correct the rule or the specification"
 	default:
 		g.Left = f.Err.Error()
 	}
@@ -185,7 +185,14 @@ func Happened(spec *world.Spec, out *record.Outcome, wants func(model.EventKind)
 		if !server[s.Target] || !fault.Known(s.Kind) || fault.RowOf(s.Kind).Ends == fault.NoEnd {
 			continue
 		}
-		list = append(list, ranked{model.Event{Kind: model.CrashEvent, Number: s.Event, TimeNs: s.StartNs, Node: s.Target}, 1})
+		crash := ranked{model.Event{Kind: model.CrashEvent, Number: s.Event, TimeNs: s.StartNs, Node: s.Target}, 1}
+		if fault.RowOf(s.Kind).Ends == fault.RolledBack { // it began with the snapshot
+			if s.RestoredNs == 0 {
+				continue
+			}
+			crash = ranked{model.Event{Kind: model.CrashEvent, TimeNs: s.RestoredNs, Node: s.Target}, 0}
+		}
+		list = append(list, crash)
 		if fault.RowOf(s.Kind).Ends != fault.OutOfMemory && s.EndNs > s.StartNs && s.EndNs <= out.VirtualNs {
 			list = append(list, ranked{model.Event{Kind: model.RestartEvent, TimeNs: s.EndNs, Node: s.Target}, 0})
 		}

@@ -179,7 +179,7 @@ func TestGuide(t *testing.T) {
 	early := logged("1 p1 prepared", "2 coordinator decide commit", "3 p2 prepared")
 	j, counts = judged(early, coverage.Trace)
 	want := `step 2, Decide("commit"), is not allowed by the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6); the event is 0.000000 s (event 20) coordinator: decide commit, ` +
-		`mapped by bloodhound.yaml:31, events[2] (log: '^decide (?P<what>\w+)' of coordinator); correct the rule or the specification, unless the program is wrong`
+		`mapped by bloodhound.yaml:31, events[2] (log: '^decide (?P<what>\w+)' of coordinator); if the program is right, correct the rule or the specification`
 	if j.Guide.Left != want || counts[coverage.ModelState] != 2 || counts[coverage.Trace] != 0 {
 		t.Errorf("%+v %v", j.Guide, counts)
 	}

@@ -250,7 +250,7 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 			"known about them; see why the others failed, or raise faults.settle", t.Ok, t.Invoked))
 	}
 	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
-		add(little, silent+", so no property was judged by operations; report them as `bloodhound docs workloads` shows")
+		add(little, silent+", so no property could be judged by its operations; report them as `bloodhound docs workloads` shows")
 	}
 	e.faults(spec, add)
 	e.probes(spec, add)

@@ -90,7 +90,7 @@ func progressing(spec *world.Spec, p *world.Property, out *record.Outcome, aband
 	case doubt != "":
 		return verdict.Undecided(p, "%s", doubt)
 	case c.HangNs > 0 && !couldHang(c, allowed, attempts, out.VirtualNs):
-		return verdict.Idle(p, "no operation was in flight for %s%s: none could be found to hang", verdict.Seconds(c.HangNs), without.words)
+		return verdict.Idle(p, "no operation was in flight for %s%s, so none could count as hanging", verdict.Seconds(c.HangNs), without.words)
 	}
 	v.Status = Holds
 	if lasted, _ := faulty(&out.Ledger, 0); p.Tolerant() {
@@ -238,10 +238,10 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without circ
 			case n.all == 0 || n.succeeded:
 			case n.outside == 0 && s.key == "":
 				return nil, 0, fmt.Sprintf("%s failed only during a fault or the grace, so no failure was judged; set "+
-					"during_faults, shorten the grace, begin with a warmup, or add times without faults", s)
+					"during_faults, shorten the grace, begin with a warmup, or add time without faults", s)
 			case n.all >= c.Failures && n.outside > 0:
 				return nil, 0, fmt.Sprintf("%s failed all %d times, but only %d of these did not overlap a fault or the grace; "+
-					"reduce `failures` or `grace`, or add times without faults", s, n.all, n.outside)
+					"reduce `failures` or `grace`, or add time without faults", s, n.all, n.outside)
 			}
 		}
 	}

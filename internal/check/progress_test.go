@@ -159,8 +159,8 @@ func TestProgress(t *testing.T) {
 		{"hangs until unknown", "1:put(a) 7:put(a)?", hang, Violated, "under way"},
 		{"never returns", "1:put(a) 7:end", hang, Violated, "under way"},
 		{"hangs in a fault", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 20:end", hang, Holds, ""},
-		{"faults are always there", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 8:#20 20:end", hang, Unknown, "none could be found to hang"},
-		{"nothing goes on without faults", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 4:put(a)! 20:end", hang, Unknown, "none could be found to hang"},
+		{"faults are always there", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 8:#20 20:end", hang, Unknown, "none could count as hanging"},
+		{"nothing goes on without faults", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 4:put(a)! 20:end", hang, Unknown, "none could count as hanging"},
 		{"hangs after a fault", "1:put(a) 2:#3 9:put(a)!", hang, Violated, "from 3.000000 s on"},
 		{"hangs in a fault, when asked", "1:put(a) 2:#5 7:put(a)!", with(hang, func(c *world.Check) { c.DuringFaults = true }), Violated, "under way"},
 
@@ -191,14 +191,14 @@ func TestRecoveryOfMistakes(t *testing.T) {
 		want          Status
 		reason        string
 	}{
-		{faultFirst, "status 404", Unknown, "no put has ever succeeded: the server refuses each as the client's mistake (status 404)"},
+		{faultFirst, "status 404", Unknown, "no put has ever succeeded: the server rejects each one as a mistake of the client (status 404)"},
 		{faultFirst, "status 400", Unknown, "(status 400)"},
-		{strings.ReplaceAll(faultFirst, "/", "?"), "status 404", Unknown, "client's mistake (status 404)"},
+		{strings.ReplaceAll(faultFirst, "/", "?"), "status 404", Unknown, "mistake of the client (status 404)"},
 		{faultFirst, "status 503", Violated, "no put succeeded"},
 		{faultFirst, "status 409", Violated, "no put succeeded"},
 		{faultFirst, "", Violated, "no put succeeded"},
 		{"1:put(a) 1.1:put(a)! " + faultFirst, "status 404", Violated, "no put succeeded"},
-		{"1:put(a) 1.1:put(a)? " + faultFirst, "status 404", Unknown, "client's mistake"},
+		{"1:put(a) 1.1:put(a)? " + faultFirst, "status 404", Unknown, "mistake of the client"},
 	} {
 		out := run(t, c.text)
 		for i := range out.History {

@@ -139,7 +139,7 @@ func withoutNeverWorked(attempts []attempt, out *record.Outcome) (left []attempt
 		if a.kind != jobKind && !k.worked && (k.calmly && anyWorked || mistaken) {
 			never = fmt.Sprintf("no %s has ever succeeded, not even before the first fault", a.kind)
 			if mistaken {
-				never = fmt.Sprintf("no %s has ever succeeded: the server refuses each as the client's mistake (%s)", a.kind, k.mistake)
+				never = fmt.Sprintf("no %s has ever succeeded: the server rejects each one as a mistake of the client (%s)", a.kind, k.mistake)
 			}
 			continue
 		}
@@ -346,8 +346,8 @@ func unproven(things []*again, attempts []attempt, w window, complete bool) stri
 		case g == nil && a.kind == jobKind:
 			return fmt.Sprintf("no job was under way after the last heal at %s", verdict.Seconds(w.fromNs))
 		case g == nil:
-			return fmt.Sprintf("no %s was tried after the last heal at %s; the workload must try it for %s after the faults: "+
-				"set faults.stop that long before its end, or list other operations in the check",
+			return fmt.Sprintf("no %s was tried after the last heal at %s; to show recovery, the workload must try it within %s of a heal: "+
+				"end the faults earlier (faults.stop), or list other operations in the check",
 				a.kind, verdict.Seconds(w.fromNs), verdict.Seconds(w.endNs-w.fromNs))
 		case !g.done:
 			return undecided(g, w, complete)

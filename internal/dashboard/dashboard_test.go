@@ -103,7 +103,7 @@ func TestPages(t *testing.T) {
 		"without runs":    {"Not enough runs yet: this build has no holdout runs", "This build has no runs yet", "no runs yet"},
 		"failure": {`<th title="linux 6.1 avx2 ">`, `<h1 id="sentence">a write that was acknowledged is lost`,
 			"the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged",
-			"without any one of its decisions the failure is gone",
+			"removing any one decision makes the failure disappear",
 			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`,
 			"reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay now",
 			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, `>explain<`, "Moment of no return: ", "Random from here on, ", "This shows the smallest run known",

@@ -75,7 +75,7 @@ func calibrationPlot(list []records.Calibrated) template.HTML {
 	for _, p := range list {
 		low = math.Min(low, math.Floor(math.Log10(math.Min(p.Bound, 1/float64(max(p.Next, 1))))))
 	}
-	c := chart.New("bound of the risk, and what followed", chart.Powers(low, 0).Named("bound"), chart.Powers(low, 0))
+	c := chart.New("bound of the risk, and the later result", chart.Powers(low, 0).Named("bound"), chart.Powers(low, 0))
 	c.Add(`<line class="even" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, c.X(low), c.Y(low), c.X(0), c.Y(0))
 	for _, p := range list {
 		share := float64(p.News) / float64(max(p.Next, 1))

@@ -65,7 +65,7 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 	if g := r.Guide; g != nil && g.Tally != nil {
 		text := fmt.Sprintf("the model that guides the search: %s", g.Tally)
 		if why := g.Failed + g.Left; why != "" {
-			text += "; it follows the run no further: " + why
+			text += "; it could not follow the run further: " + why
 		}
 		s.Notices = append(s.Notices, text)
 	}

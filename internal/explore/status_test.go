@@ -174,7 +174,7 @@ func TestWhatRunsWithstood(t *testing.T) {
 			"p: the property never had to hold during a fault"); got != (withstood == 0) {
 			t.Errorf("withstood %d: %q", withstood, totals.Status(spec).Notices)
 		}
-		if want := "p: judged in part in 2 of 2 runs; left out in the first: one; two"; !slices.Contains(totals.Status(spec).Notices, want) {
+		if want := "p: judged only in part in 2 of 2 runs; the first of them left out one; two"; !slices.Contains(totals.Status(spec).Notices, want) {
 			t.Errorf("%q has no %q", totals.Status(spec).Notices, want)
 		}
 		if p := totals.Properties[0]; p.Partial != 2 || len(p.LeftOut) != 2 || p.Withstood != withstood {

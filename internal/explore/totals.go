@@ -261,7 +261,7 @@ func (p *PropertyTotal) InPart() string {
 	if len(list) > most {
 		list, more = list[:most], fmt.Sprintf("; and %d more", len(list)-most)
 	}
-	return fmt.Sprintf("%s: judged in part in %d of %s; left out in the first: %s%s", p.Property, p.Partial,
+	return fmt.Sprintf("%s: judged only in part in %d of %s; the first of them left out %s%s", p.Property, p.Partial,
 		plural.Count(p.Holds+p.Violated+p.Unknown+p.NotYet, "run"), strings.Join(list, "; "), more)
 }
 

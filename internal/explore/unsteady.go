@@ -24,7 +24,7 @@ type Unsteady struct {
 func (u *Unsteady) Confirmed() bool { return u.Violated > 0 }
 
 func (u *Unsteady) String() string {
-	return fmt.Sprintf("%s was violated in %s, which did not replay, and in %d of %s of its tape",
+	return fmt.Sprintf("%s was violated in %s, which did not replay, and in %d of %s with the same tape",
 		u.Verdict.Property, nameOf(u.Run, u.Tape), u.Violated, plural.Count(u.Tries, "further run"))
 }
 

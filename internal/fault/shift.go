@@ -55,7 +55,7 @@ func (p *Plan) Severity(d tape.Decision) int {
 		return 0 // of calls on the disk
 	}
 	switch row := &Table[r.Row]; {
-	case row.Ends == Unplugged || row.Place == OnDisk || row.Place == OnCall:
+	case row.Ends == Unplugged || row.Restores() || row.Place == OnDisk || row.Place == OnCall:
 		return 0
 	case row.Place == OnLink || r.Kind == Pause:
 		return 2

@@ -27,6 +27,9 @@ type Tree struct {
 	Modes map[string]uint32 `json:"modes,omitempty"`
 	// Unlooked says that no permissions are known.
 	Unlooked bool `json:"unlooked,omitempty"`
+	// Unknown has the paths whose permissions are not known, and, with a slash at the end, the folders in which none are: SetNames and Add
+	// know names alone.
+	Unknown []string `json:"unknown,omitempty"`
 }
 
 // Read lists a folder, but for what hidden reports of an absolute path. What lies in folders of version control is not listed.
@@ -107,8 +110,22 @@ func usual(folder bool) uint32 {
 	return 0o644
 }
 
-// SetNames replaces the names in a folder, joined by slashes, by those that a run saw there.
-func (t *Tree) SetNames(folder, names string) { t.Folders[folder] = names }
+// SetNames replaces the names in a folder, joined by slashes, by those that a run saw there. Of a folder that was not listed, the permissions
+// stay unknown.
+func (t *Tree) SetNames(folder, names string) {
+	before, listed := t.Folders[folder]
+	t.Folders[folder] = names
+	if !listed {
+		t.Unknown = append(t.Unknown, folder+"/")
+		return
+	}
+	had := strings.Split(before, "/")
+	for _, name := range strings.Split(names, "/") {
+		if name != "" && !slices.Contains(had, name) {
+			t.Unknown = append(t.Unknown, path.Join(folder, name))
+		}
+	}
+}
 
 // Add adds a path, and the folders that lead to it, where the Tree lists these.
 func (t *Tree) Add(file string) {
@@ -116,6 +133,7 @@ func (t *Tree) Add(file string) {
 		folder, name := split(file)
 		if names, listed := t.Folders[folder]; listed && !slices.Contains(strings.Split(names, "/"), name) {
 			t.Folders[folder] = strings.Trim(names+"/"+name, "/")
+			t.Unknown = append(t.Unknown, file)
 		}
 	}
 }
@@ -167,14 +185,15 @@ func (t *Tree) ModesChanged(now *Tree) []string {
 
 // Clone copies a Tree.
 func (t *Tree) Clone() *Tree {
-	return &Tree{Folders: maps.Clone(t.Folders), Modes: maps.Clone(t.Modes), Unlooked: t.Unlooked}
+	return &Tree{Folders: maps.Clone(t.Folders), Modes: maps.Clone(t.Modes), Unlooked: t.Unlooked, Unknown: slices.Clone(t.Unknown)}
 }
 
 // Lookup finds names of a Tree.
 type Lookup struct {
-	dir   string
-	tree  *Tree
-	names map[string]map[string]bool
+	dir     string
+	tree    *Tree
+	names   map[string]map[string]bool
+	unknown map[string]bool
 }
 
 // LookupAt is the Lookup of a Tree that lies at an absolute path. A nil Tree and its nil Lookup know nothing.
@@ -182,7 +201,11 @@ func (t *Tree) LookupAt(dir string) *Lookup {
 	if t == nil {
 		return nil
 	}
-	l := &Lookup{dir: strings.TrimSuffix(dir, "/"), tree: t, names: map[string]map[string]bool{}}
+	l := &Lookup{dir: strings.TrimSuffix(dir, "/"), tree: t, names: map[string]map[string]bool{},
+		unknown: map[string]bool{}}
+	for _, path := range t.Unknown {
+		l.unknown[path] = true
+	}
 	for folder, names := range t.Folders {
 		set := map[string]bool{}
 		for _, name := range strings.Split(names, "/") {
@@ -221,5 +244,8 @@ func (l *Lookup) Mode(full string, isFolder bool) (mode uint32, known bool) {
 		return mode, true
 	}
 	folder, name := split(file)
+	if l.unknown[file] || l.unknown[folder+"/"] {
+		return 0, false
+	}
 	return usual(isFolder), file == "" || l.names[folder][name]
 }

@@ -108,3 +108,20 @@ func TestTreeIsBounded(t *testing.T) {
 		t.Errorf("%d folders, the top has %s", len(tree.Folders), strings.Join([]string{tree.Folders[""], tree.Folders["other"]}, "; "))
 	}
 }
+
+// Names that a run saw in folders that were not listed, such as a database below .bloodhound, have the permissions of the disk.
+func TestPermissionsOfUnlistedFolders(t *testing.T) {
+	dir := t.TempDir()
+	write(t, 0o644, filepath.Join(dir, "a"))
+	write(t, 0o600, filepath.Join(dir, ".bloodhound", "database", "base"))
+	tree := Read(dir, none)
+	tree.SetNames(".bloodhound/database", "base")
+	tree.SetNames("", "a/b")
+	tree.Add(".bloodhound/database")
+	lookup := tree.Clone().LookupAt(dir)
+	for name, known := range map[string]bool{"a": true, "b": false, ".bloodhound": false, ".bloodhound/database/base": false} {
+		if _, got := lookup.Mode(filepath.Join(dir, name), false); got != known {
+			t.Errorf("the permissions of %s are known: %v, want %v", name, got, known)
+		}
+	}
+}

@@ -48,7 +48,7 @@ type Smaller struct {
 	File      []byte
 	Reason    string // of its violation
 	Decisions int
-	Minimal   bool // 1-minimal: without any one of its decisions the failure is gone
+	Minimal   bool // 1-minimal: removing any one decision makes the failure disappear
 }
 
 // Explanation says why a run came to its failure.

@@ -168,7 +168,7 @@ func keyed(text []byte) bool {
 		}
 		var pair []json.RawMessage
 		if e.Key != "" || json.Unmarshal([]byte(e.Input), &pair) != nil || len(pair) != 2 {
-			return errors.New("a value that is no pair")
+			return errors.New("a value that is not a pair")
 		}
 		pairs++
 		return nil

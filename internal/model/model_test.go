@@ -111,7 +111,7 @@ func TestWhatIsLeftOutMakesItUnknown(t *testing.T) {
 		"arguments":     {func(f *Follower) { f.Step("Move", "a") }, "Move needs 3 arguments, and has 1"},
 		"no such":       {func(f *Follower) { f.Step("Steal") }, "there is no operator Steal"},
 		"wrong kind":    {func(f *Follower) { f.Step("Move", "a", "b", "much") }, "step 1"},
-		"no expression": {func(f *Follower) { f.Saw(1, "Next") }, "Next is no expression of one state"},
+		"no expression": {func(f *Follower) { f.Saw(1, "Next") }, "Next is not an expression over one state"},
 	} {
 		f := follow(t, Options{})
 		c.do(f)

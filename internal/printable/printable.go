@@ -23,15 +23,35 @@ func shown(text string) (as string, size int) {
 	return q[1 : len(q)-1], size
 }
 
-// Line makes one line of bounded length of a text that a program wrote.
+// Line makes one line of bounded length of a text that a program wrote. A long text loses its middle: what tells it from others is often
+// at its end.
 func Line(text string, runes int) string {
-	var b strings.Builder
-	n := 0
-	for i := 0; i < len(text); n++ {
-		if n == runes {
-			b.WriteString("… (" + strconv.Itoa(len(text)) + " bytes)")
-			break
+	total := utf8.RuneCountInString(text)
+	if total <= runes {
+		return oneLine(text)
+	}
+	head := (2*runes + 2) / 3
+	begin, end := 0, 0
+	for i, n := 0, 0; i < len(text); n++ {
+		if n == head {
+			begin = i
 		}
+		if n == total-(runes-head) {
+			end = i
+		}
+		_, size := shown(text[i:])
+		i += size
+	}
+	if runes <= head {
+		end = len(text)
+	}
+	return oneLine(text[:begin]) + "…" + oneLine(text[end:]) + " (" + strconv.Itoa(len(text)) + " bytes)"
+}
+
+// oneLine is a text with its tabs as spaces.
+func oneLine(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
 		as, size := shown(text[i:])
 		if text[i] == '\t' {
 			as = "    "

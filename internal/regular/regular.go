@@ -21,7 +21,7 @@ func Open(path string) (*os.File, error) {
 	case info.IsDir():
 		err = fmt.Errorf("%s is a folder", path)
 	case !info.Mode().IsRegular():
-		err = fmt.Errorf("%s is no regular file", path)
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
 		f.Close()

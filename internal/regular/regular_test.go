@@ -28,8 +28,8 @@ func TestRead(t *testing.T) {
 		limit         int64
 	}{
 		{file, "has more than 4 bytes", 4},
-		{link, "is no regular file", 100},
-		{pipe, "is no regular file", 100},
+		{link, "is not a regular file", 100},
+		{pipe, "is not a regular file", 100},
 		{dir, "is a folder", 100},
 		{filepath.Join(dir, "none"), "no such file", 100},
 	} {

@@ -89,7 +89,7 @@ func configurationHints(s *StoryOf) (list []hint) {
 		}
 	}
 	if failed > 0 {
-		list = append(list, hint{blameConfiguration, fmt.Sprintf("before the first fault began, at %s, %d of %s of the property failed already",
+		list = append(list, hint{blameConfiguration, fmt.Sprintf("before the first fault began, at %s, %d of %s of the property had already failed",
 			Seconds(first), failed, plural.Count(failed+passed, "probe"))})
 	}
 	return list
@@ -157,7 +157,7 @@ func driverHints(s *StoryOf, operations []history.Operation) (list []hint) {
 	}
 	for i := range o.Drivers {
 		if d := &o.Drivers[i]; d.ExitCode != 0 || d.Signal != "" {
-			text := fmt.Sprintf("the one of workload %s ended with exit code %d %s at %s: %s", d.Workload, d.ExitCode, d.Signal, Seconds(d.TimeNs), d.Said)
+			text := fmt.Sprintf("the driver of workload %s ended with exit code %d %s at %s: %s", d.Workload, d.ExitCode, d.Signal, Seconds(d.TimeNs), d.Said)
 			list = append(list, hint{blameDriver, clip(text)})
 		}
 	}

@@ -63,7 +63,7 @@ func TestJUnitNamesWhatWasLeftOut(t *testing.T) {
 	c.Totals.Properties = []explore.PropertyTotal{{Property: "p", Holds: 3, Partial: 1,
 		LeftOut: []string{`key "l" with 1 operation: operation "rpush" has no model`}}}
 	if text := written(t, JUnit, c); !strings.Contains(text,
-		`<system-out>p: judged in part in 1 of 3 runs; left out in the first: key &#34;l&#34; with 1 operation`) {
+		`<system-out>p: judged only in part in 1 of 3 runs; the first of them left out key &#34;l&#34; with 1 operation`) {
 		t.Error(text)
 	}
 }

@@ -156,6 +156,9 @@ func changeText(c *record.DiskChange) string {
 	case c.Call == record.Lost && c.From != c.To && c.From < c.To:
 		return fmt.Sprintf("%s left %d of the %s of %s", lossBy(c), c.From, plural.Count(c.To, "byte"), path) + pages(c, " and the old content of ")
 	case c.Call == record.Lost:
+		if c.Pages == 0 {
+			return lossBy(c) + " took back the content of " + path
+		}
 		return lossBy(c) + " took back the content of " + pages(c, "") + " of " + path
 	case opens(c):
 		if text = c.Call + " " + path; c.Errno == "" {

@@ -36,9 +36,9 @@ const (
 // traceRules has, for each TraceVersion after the first, the rule of runs that it changed.
 var traceRules = map[int]string{
 	2: "fault rules draw at calls, packets and roles, and a run has a warmup",
-	3: "programs do not see what Bloodhound writes into the folder of a project",
+	3: "programs do not see files that Bloodhound writes into the project's folder",
 	4: "the engine answers instructions such as rdrand, rdpid and xsave",
-	5: "drivers, probes and checks have a root with nothing of the machine",
+	5: "drivers, probes and checks have a root without files of this machine",
 }
 
 // traceChange explains why the trace hashes of a file cannot be compared with those of this program; "" if they can.

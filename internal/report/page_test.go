@@ -360,7 +360,8 @@ func TestPageOfLittle(t *testing.T) {
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain ü 漢": "plain ü 漢", "tab\tend": "tab    end", "a\x00b": `a\x00b`, "\xe2\x82": `\xe2\x82`, "\u202ex": `\u202ex`, "\ufffd": "\ufffd",
-		"back\\slash": `back\slash`, "123456789012345": "123456789012… (15 bytes)",
+		"back\\slash": `back\slash`, "123456789012345": "12345678…2345 (15 bytes)",
+		`{"from": "a", "amount": 5}`: `{"from":…: 5} (26 bytes)`,
 	} {
 		if got := Visible(in, 12); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)

@@ -35,7 +35,7 @@ const (
 	screenNotice     = 3  // lines of a notice about properties that hold
 	screenUnknown    = 4  // lines of the reasons why a verdict is unknown
 	screenProperties = 6  // lines
-	screenValueRunes = 32 // of a value in the story
+	screenValueRunes = 48 // of a value in the story
 	screenTime       = 20 // columns of a time in the story, at most
 	screenFaults     = 3  // lines of the story
 	screenOperations = 3
@@ -120,7 +120,11 @@ func (s *Screen) lines() []string {
 	story := s.Story[:min(len(s.Story), max(screenStory, screenProperties))]
 	lines := s.parts(head, wrapStory(story))
 	if len(lines) > ScreenLines { // no room for lines that are wrapped
-		lines = s.parts(head, story)
+		short := make([]string, len(story))
+		for i, line := range story {
+			short[i] = fitEnds(line, ScreenColumns)
+		}
+		lines = s.parts(head, short)
 	}
 	for len(lines) > ScreenLines { // the blank lines between the parts go first
 		i := slices.Index(lines, "")
@@ -171,7 +175,8 @@ func wrapStory(story []string) (lines []string) {
 		}
 		indent := strings.Repeat(" ", after)
 		at, text := line[:after], line[after:]
-		broken := wrap(text, indent, 2)
+		const most, ragged = 2, 12 // lines, and columns that breaks between words leave free
+		broken := wrap(fitEnds(text, most*(ScreenColumns-after)-ragged), indent, most)
 		broken[0] = at + strings.TrimPrefix(broken[0], indent)
 		lines = append(lines, broken...)
 	}
@@ -254,6 +259,16 @@ func Fit(text string, columns int) string {
 		return text
 	}
 	return strings.TrimRight(string([]rune(text)[:max(columns-3, 0)]), " ") + "..."
+}
+
+// fitEnds shortens a text to so many columns. It loses its middle: the outcome of an operation is at the end.
+func fitEnds(text string, columns int) string {
+	r := []rune(text)
+	if len(r) <= columns {
+		return text
+	}
+	head := columns * 2 / 3
+	return strings.TrimRight(string(r[:head]), " ") + "…" + strings.TrimLeft(string(r[len(r)-(columns-head-1):]), " ")
 }
 
 // wrap breaks a text between words into at most so many lines.
@@ -792,7 +807,7 @@ func shrunkText(s *shrink.Shrunk) string {
 
 func campaignNumbers(t *explore.Totals) string {
 	if t.Stopped == explore.NoServer || t.Stopped == explore.NoDriver {
-		return fmt.Sprintf("Stopped after the run without faults (%s): others could show no more.", rounded(t.WallNs))
+		return fmt.Sprintf("Stopped after the run without faults (%s): further runs could not show more.", rounded(t.WallNs))
 	}
 	return fmt.Sprintf("%s in %s (%s virtual), %s; %s.", plural.Count(t.Runs, "run"), rounded(t.WallNs), rounded(t.VirtualNs),
 		plural.Count(t.Workers, "worker"), operationsText(t.Operations))
@@ -921,7 +936,7 @@ func (c *Screen) name(list []explore.PropertyTotal) {
 func (c *Screen) interrupted(t *explore.Totals, arguments string) {
 	c.Verdict, c.Name, c.Reason = "UNKNOWN", "interrupted after "+plural.Count(t.Runs, "run"), "No violation so far."
 	c.Next = []Hint{
-		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "go on with other tapes"},
+		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "continue with other tapes"},
 		{fmt.Sprintf("bloodhound explore%s --timeout 10m", arguments), "the same search, which ends by itself"},
 		oneRun(arguments),
 	}

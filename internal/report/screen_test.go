@@ -3,10 +3,12 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
@@ -217,5 +219,34 @@ func TestScreenKeepsTheLoss(t *testing.T) {
 	cited, _ := s.cited()
 	if last := operationLine(&cited[len(cited)-1]); !strings.Contains(text, last.text) {
 		t.Errorf("no line has %q:\n%s", last.text, text)
+	}
+}
+
+// A line of the story that does not fit loses its middle, so the end of an input and the outcome stay.
+func TestLongLinesOfTheStory(t *testing.T) {
+	input := `{"from": "` + strings.Repeat("a", 200) + `", "to": "bob", "amount": 7}`
+	op := &history.Operation{Client: "c1.0", Op: "transfer", Key: "alice", Input: input, Type: history.Info}
+	line := "  0.217 s  " + operationLine(op).text
+	wrapped := whole(t, &Screen{Verdict: "VIOLATED", Story: []string{line}})
+	narrow := fitEnds(line, ScreenColumns)
+	for text, wants := range map[string][]string{
+		strings.Join(strings.Fields(wrapped), " "): {`transfer alice = "{"from": "a`, `"amount": 7} (`, "-> outcome unknown"},
+		narrow: {`transfer alice = "{"from": "a`, "…", "-> outcome unknown"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+	if width(narrow) > ScreenColumns {
+		t.Errorf("%d columns: %s", width(narrow), narrow)
+	}
+	full := &Screen{Story: slices.Repeat([]string{strings.Repeat("x", 300) + " the end"}, screenStory),
+		Numbers: slices.Repeat([]string{"a number"}, ScreenLines)}
+	for _, line := range full.lines() {
+		if strings.Contains(line, "xx") && (!strings.HasSuffix(line, "the end") || width(line) > ScreenColumns) {
+			t.Errorf("a line without its end: %s", line)
+		}
 	}
 }

@@ -20,7 +20,7 @@ func Shrunk(s *shrink.Shrunk) string {
 }
 
 // needed says that a run is 1-minimal.
-const needed = "without any one of its decisions the failure is gone"
+const needed = "removing any one decision makes the failure disappear"
 
 // ShrunkHead says what shrinking came to in a line.
 func ShrunkHead(s *shrink.Shrunk) string { return shrunkHead(s, "1-minimal ("+needed+")") }

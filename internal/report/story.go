@@ -244,7 +244,7 @@ func decidedAt(o *check.Judged, i int) string {
 	return fmt.Sprintf("%14s  ", Seconds(o.DecisionsNs[i]))
 }
 
-// clip makes one printable line of bounded length of a text that a program wrote.
+// clip makes one printable line of bounded length of a text that a program wrote. A long one loses its middle.
 func clip(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\ufffd' {
@@ -253,7 +253,8 @@ func clip(text string) string {
 		return r
 	}, text)
 	if r := []rune(text); len(r) > StoryLineRunes {
-		return string(r[:StoryLineRunes]) + "..."
+		const head = StoryLineRunes * 2 / 3
+		return string(r[:head]) + " ... " + string(r[len(r)-(StoryLineRunes-head):])
 	}
 	return text
 }

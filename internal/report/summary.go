@@ -409,7 +409,7 @@ func leftOut(b *strings.Builder, indent string, lines []string) {
 // missed counts the faults that met no operation, if there are any.
 func missed(b *strings.Builder, e *check.Evidence) {
 	if n := e.Faults(); n.DuringWork < n.Faults {
-		fmt.Fprintf(b, "    %d of %s met no operation: %d ended before the first one began, %d began after the last one had returned\n",
+		fmt.Fprintf(b, "    %d of %s overlapped no operation: %d ended before the first one began, %d began after the last one had returned\n",
 			n.Faults-n.DuringWork, plural.Count(n.Faults, "fault"), n.Before, n.After())
 	}
 }

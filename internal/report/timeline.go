@@ -364,7 +364,7 @@ func operationEntries(op *history.Operation) []entry {
 }
 
 // storyValueRunes bounds the values in a story's timeline.
-const storyValueRunes = 30
+const storyValueRunes = 48
 
 func given(op *history.Operation) string {
 	text := ""

@@ -165,7 +165,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 				s.Outcome.Probes = append(s.Outcome.Probes,
 					record.Probe{Property: "p", StartNs: int64(i+1) * second, EndNs: int64(i+1)*second + 1, ExitCode: min(i, 1)})
 			}
-		}, "configuration  before the first fault began, at 5.000000s, 2 of 3 probes of the property failed already"},
+		}, "configuration  before the first fault began, at 5.000000s, 2 of 3 probes of the property had already failed"},
 		{"a refused call", func(s *StoryOf) {
 			s.Outcome.Refused = []record.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: 8 * second}}
 		}, "Bloodhound     1s before, at 8.000000s, it refused bpf of kv on n1 (EPERM)"},
@@ -180,7 +180,7 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			`driver         it reported put k = "v" by c0 as ok at 2.000000s, and had read nothing from another node since the operation began`},
 		{"an operation that is not in the evidence", func(s *StoryOf) { s.Outcome.Unanswered = []uint64{31} }, ""},
 		{"a driver that failed", func(s *StoryOf) { s.Outcome.Drivers = []record.DriverEnd{{Workload: "w", ExitCode: 2, Said: "boom"}} },
-			"driver         the one of workload w ended with exit code 2  at 0.000000s: boom"},
+			"driver         the driver of workload w ended with exit code 2  at 0.000000s: boom"},
 		{"written and never synchronised", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
 			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}),

@@ -68,7 +68,7 @@ type composer struct {
 func compose(getenv func(string) string, orders io.Reader, out io.Writer) error {
 	var w world.Workload
 	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
-		return fmt.Errorf("%s is no workload: %w", envDriver, err)
+		return fmt.Errorf("%s is not a workload: %w", envDriver, err)
 	}
 	if _, err := awaitOrder(bufio.NewReader(orders)); err != nil {
 		return err

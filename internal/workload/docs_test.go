@@ -50,7 +50,7 @@ func TestDocumentedDriver(t *testing.T) {
 		d := newDrives(t)
 		host, port, _ := strings.Cut(address, ":")
 		program := strings.NewReplacer(`SERVER, PORT = "n1", 8080`, fmt.Sprintf("SERVER, PORT = %q, %s", host, port),
-			"PAUSE_S, KEYS = 4, 200, 0.1, 5", "PAUSE_S, KEYS = 4, 30, 0.003, 5").Replace(code)
+			"PAUSE_S = 4, 200, 0.1", "PAUSE_S = 4, 30, 0.003").Replace(code)
 		cmd := exec.Command(python, "-c", program)
 		cmd.Stdin = strings.NewReader("check\n")
 		cmd.Env = append(append(os.Environ(), envReport+"="+d.path), more...)

@@ -473,9 +473,9 @@ func TestSpread(t *testing.T) {
 func TestBadSurroundings(t *testing.T) {
 	work := `{"name":"load","operations":1,"targets":["http://127.0.0.1:1"]}`
 	for want, env := range map[string]map[string]string{
-		"BLOODHOUND_DRIVER is no workload": {},
-		"never end":                        {envDriver: `{}`},
-		"which BLOODHOUND_REPORT names":    {envDriver: work, envReport: filepath.Join(t.TempDir(), "none")},
+		"BLOODHOUND_DRIVER is not a workload": {},
+		"never end":                           {envDriver: `{}`},
+		"which BLOODHOUND_REPORT names":       {envDriver: work, envReport: filepath.Join(t.TempDir(), "none")},
 	} {
 		var out bytes.Buffer
 		if code := Main("http", nil, func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), want) {

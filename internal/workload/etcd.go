@@ -126,7 +126,7 @@ func (e *etcdDialect) perform(cs *connections, target int, o *operation, deadlin
 		}
 		text, err := base64.StdEncoding.DecodeString(reply.KVs[0].Value)
 		if err != nil {
-			return info("a value that is no base64: %v", err)
+			return info("a value that is not base64: %v", err)
 		}
 		return ok(string(text), true)
 	case "delete":

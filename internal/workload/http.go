@@ -189,7 +189,7 @@ func (h *httpDialect) valueIn(body []byte) (string, error) {
 	}
 	var document map[string]json.RawMessage
 	if err := json.Unmarshal(body, &document); err != nil {
-		return "", fmt.Errorf("its body is no object of JSON: %w", err)
+		return "", fmt.Errorf("its body is not a JSON object: %w", err)
 	}
 	raw, found := document[h.jsonField]
 	if !found {

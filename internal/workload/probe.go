@@ -24,7 +24,7 @@ const maxShown = 200
 func probe(text string, out io.Writer) int {
 	var c world.Check
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		fmt.Fprintf(out, "%s is no check: %v\n", envDriver, err)
+		fmt.Fprintf(out, "%s is not a check: %v\n", envDriver, err)
 		return world.ProbeFailed
 	}
 	code, line := perform(&c)

@@ -88,7 +88,7 @@ func Main(kind string, protocols Protocols, getenv func(string) string, out io.W
 func drive(kind string, protocols Protocols, getenv func(string) string, orders io.Reader, out io.Writer) error {
 	var w world.Workload
 	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
-		return fmt.Errorf("%s is no workload: %w", envDriver, err)
+		return fmt.Errorf("%s is not a workload: %w", envDriver, err)
 	}
 	w.Driver = kind
 	if protocols == nil {

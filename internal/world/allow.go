@@ -81,7 +81,7 @@ func (a *Allowance) Wrong() (why, remedy string) {
 	}
 	for _, code := range a.Exit {
 		if code < 1 || code > 255 {
-			why = fmt.Sprintf("exit: %d is no exit code of a failure", code)
+			why = fmt.Sprintf("exit: %d is not the exit code of a failure", code)
 			return why, "write codes from 1 to 255; 0 is never a violation, and a signal is 128 and its number"
 		}
 	}

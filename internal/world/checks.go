@@ -111,7 +111,7 @@ func (p *Property) Tolerant() bool { return p.Check.While != "" || len(p.Check.D
 func Connected(condition string, n int) (least int, err error) {
 	amount, rest, _ := strings.Cut(strings.TrimSpace(condition), " ")
 	if strings.TrimSpace(rest) != "connected" {
-		return 0, fmt.Errorf("%q is no condition; write majority connected, all connected, or a number such as 2 connected", condition)
+		return 0, fmt.Errorf("%q is not a condition; write majority connected, all connected, or a number such as 2 connected", condition)
 	}
 	switch amount {
 	case "majority":
@@ -120,7 +120,7 @@ func Connected(condition string, n int) (least int, err error) {
 		return n, nil
 	}
 	if least, err = strconv.Atoi(amount); err != nil || least < 1 {
-		return 0, fmt.Errorf("%q is no condition; write majority connected, all connected, or a number such as 2 connected", condition)
+		return 0, fmt.Errorf("%q is not a condition; write majority connected, all connected, or a number such as 2 connected", condition)
 	}
 	if least > n {
 		return 0, fmt.Errorf("%d of %d nodes are never connected", least, n)

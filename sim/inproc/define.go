@@ -522,7 +522,7 @@ func nameOf(p *part) string {
 func scheduled(r *world.FaultRule) error {
 	switch r.Kind {
 	case fault.Delay, fault.SlowLink:
-		return errors.New("in a schedule messages have no latency: which is delivered when is what each step chooses; leave the rule out, or the schedule")
+		return errors.New("messages of a schedule have no latency: each step chooses which one to deliver; leave out the rule, or the schedule")
 	}
 	return nil
 }
@@ -537,7 +537,7 @@ var capabilities = engine.Capabilities{Engine: "in-process", AtCalls: true, Disk
 	fault.Replace:        "disks of nodes are not copied; power_loss loses what was not synchronised",
 	fault.Rollback:       "disks of nodes are not copied; power_loss loses what was not synchronised",
 	fault.Run:            "nodes run no programs; let a client of the world do it",
-	fault.OpenFail:       "disks of nodes have no call that opens a file; read_fail and write_fail fail what is done with it",
+	fault.OpenFail:       "disks of nodes have no call that opens a file; use read_fail and write_fail",
 	fault.FDLimit:        "nodes have no descriptors; partition keeps connections from them, and disk_full keeps files from being made",
 	fault.MemoryPressure: "nodes share this process's memory; crash ends them",
 	fault.OOM:            "nodes share this process's memory; crash ends them",

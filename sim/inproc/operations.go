@@ -33,7 +33,7 @@ func (p *Process) Operation(op Op, do func() (output string, err error)) (string
 		panic(fmt.Sprintf("inproc: an operation of %s has no Kind; name it, such as put or transfer", p.thread))
 	}
 	if p.operating != "" {
-		panic(fmt.Sprintf("inproc: the operation %s of %s begins within its operation %s; a process has one under way at a time: "+
+		panic(fmt.Sprintf("inproc: the operation %s of %s begins before its operation %s has ended; a process has one operation at a time: "+
 			"end it first, or Spawn a process for the other", op.Kind, p.thread, p.operating))
 	}
 	turn := p.turns

@@ -330,7 +330,7 @@ func (r *run) hold(n *Node, what pending) {
 // push puts a thing into the queue.
 func (r *run) push(atNs int64, what pending) {
 	if len(r.queue.heap) >= maxInFlight {
-		r.limit = fmt.Sprintf("the limit of %d messages and timers under way", maxInFlight)
+		r.limit = fmt.Sprintf("the limit of %d pending messages and timers", maxInFlight)
 	}
 	p := r.queue.fresh()
 	*p = what

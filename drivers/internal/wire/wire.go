@@ -23,9 +23,11 @@ type Conn struct {
 // Sent is the number of bytes so far.
 func (c *Conn) Sent() int64 { return c.sent.Load() }
 
+// Write counts bytes before they are sent, since another goroutine may look meanwhile, and takes back those that were not.
 func (c *Conn) Write(p []byte) (int, error) {
+	c.sent.Add(int64(len(p)))
 	n, err := c.Conn.Write(p)
-	c.sent.Add(int64(n))
+	c.sent.Add(int64(n - len(p)))
 	return n, err
 }
 

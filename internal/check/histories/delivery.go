@@ -150,7 +150,7 @@ func delivered(p *world.Property, ops []history.Operation, cut string) verdict.V
 	case received == 0:
 		v.Idle, v.Reason = true, "no message was received"
 	case order != NoOrder && compared == 0:
-		v.Idle, v.Reason = true, "no group received two messages, so their order was never in question"
+		v.Idle, v.Reason = true, "no group received two messages, so no order could be wrong"
 	case level != AtMostOnce && unread != "":
 		v.Reason = unread
 	default:
@@ -496,7 +496,7 @@ func (t *topic) unread() string {
 			if !g.owed(m) || m.receiptBy(g) != nil || g.empty && g.last.Call > m.acked.Return {
 				continue
 			}
-			return fmt.Sprintf("%s on %q was not received%s, whose last receive was not empty; at the end, receive until nothing is left",
+			return fmt.Sprintf("%s on %q was not received%s, whose last receive still returned a message; at the end, receive until nothing is left",
 				verdict.Shorten(m.value), t.key, g.words(" by group"))
 		}
 	}

@@ -46,8 +46,9 @@ func TestDelivery(t *testing.T) {
 		{"lost, at most once", AtMostOnce, "", "p:send=1 p! p:send=2 p! c@g:receive c!1" + drained, "holds"},
 		{"of unknown outcome", AtLeastOnce, "", "p:send=1 p! p:send=2 p? c@g:receive c!1" + drained, "holds"},
 		{"lost by one of two groups", AtLeastOnce, "", "p:send=1 p! c@g:receive c!1 d@h:receive d!" + drained, "lost"},
-		{"not read to the end", AtLeastOnce, "", "p:send=1 p! p:send=2 p! c@g:receive c!1", "last receive was not empty"},
-		{"empty before it was acknowledged", AtLeastOnce, "", "p:send=1 p! c@g:receive c!1 c@g:receive p:send=2 c! p!", "last receive was not empty"},
+		{"not read to the end", AtLeastOnce, "", "p:send=1 p! p:send=2 p! c@g:receive c!1", "last receive still returned a message"},
+		{"empty before it was acknowledged", AtLeastOnce, "", "p:send=1 p! c@g:receive c!1 c@g:receive p:send=2 c! p!",
+			"last receive still returned a message"},
 		{"taken by a receive that timed out", ExactlyOnce, "", "p:send=1 p! p:send=2 p! c@g:receive c!1 d@g:receive d?" + drained, "holds"},
 		{"two for one receive that timed out", ExactlyOnce, "",
 			"p:send=1 p! p:send=2 p! p:send=3 p! c@g:receive c!1 d@g:receive d?" + drained, "lost"},
@@ -96,7 +97,7 @@ func TestDelivery(t *testing.T) {
 			"p:send=1 c@g:receive c!1 r:send=2 r! p! d@h:receive d!2 d@h:receive d!1 d@h:receive d! c@g:receive c!2" + drained, "reordered"},
 		{"acknowledged before another one came", AtMostOnce, TotalOrder,
 			"p:send=1 p! d@g:receive p:send=2 p! c@g:ack=2 c! c@g:receive c!1 d!2" + drained, "reordered"},
-		{"one message only", AtLeastOnce, TotalOrder, "p:send=1 p! c@g:receive c!1" + drained, "never in question"},
+		{"one message only", AtLeastOnce, TotalOrder, "p:send=1 p! c@g:receive c!1" + drained, "no order could be wrong"},
 	} {
 		v := judgeDelivery(c.level, c.order, exchange(t, c.short))
 		got := string(v.Status)

@@ -104,7 +104,7 @@ func exclusive(p *world.Property, ops []history.Operation) verdict.Verdict {
 	case acquired == 0:
 		v.Idle, v.Reason = true, "no lock was acquired"
 	case !contended:
-		v.Idle, v.Reason = true, "no lock was acquired by two clients, so it was never in question who holds it"
+		v.Idle, v.Reason = true, "no two clients acquired the same lock, so none could be held twice"
 	default:
 		v.Status = verdict.Holds
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check/verdict"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -170,7 +171,7 @@ func (e *evaluation) judge(v verdict.Verdict, ops []ExprOp) verdict.Verdict {
 	switch value := got.(type) {
 	case bool:
 		if v.Status = verdict.Holds; !value {
-			v.Violate(0, 0, exprFalse.Cause(e.p.Check.Condition).Claim("the expression is false%s: %s", e.sides(ops), e.p.Check.Condition))
+			v.Violate(0, 0, exprFalse.Cause(e.p.Check.Condition).Claim("the condition is false%s: %s", e.sides(ops), conditionWords(e.p)))
 			if !atEachEvent(e.p) {
 				v = showOffenders(v, e.offending(ops))
 			}
@@ -445,9 +446,12 @@ func offenders(v verdict.Verdict, p *world.Property, list []any) verdict.Verdict
 		v.Status = verdict.Holds
 		return v
 	}
-	v.Violate(0, 0, exprFinds.Cause(p.Check.Condition).Claim("the expression finds %d: %s", len(list), p.Check.Condition))
+	v.Violate(0, 0, exprFinds.Cause(p.Check.Condition).Claim("the condition finds %s: %s", plural.Count(len(list), "violation"), conditionWords(p)))
 	return showOffenders(v, list)
 }
+
+// conditionWords are the user's words for a condition, or the condition itself.
+func conditionWords(p *world.Property) string { return cmp.Or(p.Description, p.Check.Condition) }
 
 // showOffenders adds the operations that violate a condition to a verdict's evidence, and the moment of the first.
 func showOffenders(v verdict.Verdict, list []any) verdict.Verdict {

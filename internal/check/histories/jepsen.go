@@ -447,7 +447,7 @@ func comments(ops []history.Operation) (w workload) {
 			}
 			if w.judged++; !seen[x.value] {
 				return violation([]*history.Operation{x.op, o},
-					commentLost.Cause().Claim("a read has %s, but not %s, whose write had returned before", by, x.value))
+					commentLost.Cause().Claim("a read has %s, but not %s, which had been written before it", by, x.value))
 			}
 		}
 	}

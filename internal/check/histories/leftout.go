@@ -152,7 +152,7 @@ func (l *leftOut) foreign(c *world.Check, strange map[string]*history.Operation,
 
 // broken is why a key cannot be judged on which an operation has a result that its kind cannot have.
 func broken(o *history.Operation, err error, ops int) omission {
-	return omission{fmt.Sprintf("operation %q has a result or an input that it cannot have", o.Op),
+	return omission{fmt.Sprintf("operation %q has an impossible input or result", o.Op),
 		fmt.Sprintf("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err), ops}
 }
 

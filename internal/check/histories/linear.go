@@ -61,7 +61,7 @@ func linearizable(p *world.Property, ops []history.Operation) verdict.Verdict {
 	}
 	switch {
 	case exhausted != "":
-		v.Reason = fmt.Sprintf("budget: the order of %d operations on key %q was not decided within %s; use more "+
+		v.Reason = fmt.Sprintf("budget: could not order %d operations on key %q within %s; use more "+
 			"keys, fewer clients or a shorter workload", len(h.keys[exhausted]), exhausted, budget.Reached)
 		return v
 	case h.left.unjudged(&p.Check, len(h.keys)) != "":
@@ -549,7 +549,7 @@ func (h *registers) covered(list []string, ops []history.Operation) string {
 			return ""
 		}
 	}
-	return "no key was written and then read: no result could have been wrong"
+	return "no key was written and then read, so no result could have been wrong"
 }
 
 // exercised reports whether a judged result on this key came after something else that may have changed the key.

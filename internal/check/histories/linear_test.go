@@ -543,9 +543,9 @@ func TestEvidence(t *testing.T) {
 	want := `violated at event 16: not linearizable: a get by client b returned "1", which was no longer the value
 key "k": 3 of its 9 operations conflict:
   0.007000 s (event 7) client a: put "1"; returned at 0.008000 s (event 8); asked n1
-  0.011000 s (event 11) client d: put "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes); returned at 0.012000 s (event 12); asked n1
+  0.011000 s (event 11) client d: put "xxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxx" (50 bytes); returned at 0.012000 s (event 12); asked n1
   0.015000 s (event 15) client b: get -> "1"; returned at 0.016000 s (event 16); asked n1
-the longest consistent order: put "1" (a), put "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes) (d); then the key holds "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... (50 bytes)
+the longest consistent order: put "1" (a), put "xxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxx" (50 bytes) (d); then the key holds "xxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxx" (50 bytes)
 it has no place for: get -> "1" (b)`
 	text := fmt.Sprintf("%s at event %d: %s\n%s", got.Status, got.Event, got.Reason, strings.Join(got.Evidence, "\n"))
 	if text != want {

@@ -71,7 +71,7 @@ func staleReads(p *world.Property, ops []history.Operation, add Add) {
 			writers[v] = append(writers[v], o)
 		}
 	}
-	most, text, looks := 0.0, "no read returned what was being replaced", 0
+	most, text, looks := 0.0, "no read returned a value that was being replaced", 0
 	isRead := func(o *history.Operation) bool { return kindOf(o.Op) == read && o.Type == history.Ok }
 	concurrent(ops, isRead, func(r *history.Operation, others []*history.Operation) {
 		looks++
@@ -90,7 +90,7 @@ func staleReads(p *world.Property, ops []history.Operation, add Add) {
 				continue
 			}
 			if s := passed(w, r); s > most {
-				most, text = s, fmt.Sprintf("%s of key %q was called after %.0f %% of the time of a %s, whose value it does not have", r.Op, r.Key, 100*s, w.Op)
+				most, text = s, fmt.Sprintf("%s of key %q began when a %s was %.0f %% done, and does not have its value", r.Op, r.Key, w.Op, 100*s)
 			}
 		}
 	})
@@ -107,7 +107,7 @@ func nearBackward(p *world.Property, ops []history.Operation, add Add) {
 			slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, o.Op) }))
 	}
 	ops = slices.DeleteFunc(slices.Clone(ops), func(o history.Operation) bool { return !looks(&o) })
-	most, text := 0.0, "no read returned less than one that it overlapped"
+	most, text := 0.0, "no read returned a smaller number than a read that it overlapped"
 	concurrent(ops, looks, func(r *history.Operation, others []*history.Operation) {
 		mine, ok := decimal(r.Output)
 		for _, o := range others {
@@ -116,8 +116,8 @@ func nearBackward(p *world.Property, ops []history.Operation, add Add) {
 				continue
 			}
 			if s := passed(o, r); s > most {
-				most, text = s, fmt.Sprintf("%s of key %q returned %s, called after %.0f %% of the time of one that returned %s",
-					r.Op, r.Key, valueOf(*r), 100*s, o.Output)
+				most, text = s, fmt.Sprintf("%s of key %q returned %s; it began when another, which returned %s, was %.0f %% done",
+					r.Op, r.Key, valueOf(*r), o.Output, 100*s)
 			}
 		}
 	})

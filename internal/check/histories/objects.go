@@ -133,7 +133,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) verdict
 		case linear.Illegal:
 			return ob.refuted(v, key, h.keys[key], c)
 		case linear.Undecided:
-			exhausted = fmt.Sprintf("budget: the order of %d operations on %s %q was not decided within %s; use more keys, fewer clients or "+
+			exhausted = fmt.Sprintf("budget: could not order %d operations on %s %q within %s; use more keys, fewer clients or "+
 				"a shorter workload", len(h.keys[key]), p.Check.Model, key, budget.Reached)
 		}
 	}
@@ -171,7 +171,7 @@ func (ob *object) thin(p *world.Property, h *objectHistory) string {
 			return ""
 		}
 	}
-	return "no result on any key could have been wrong: nothing was read after it was changed"
+	return "nothing was read after it was changed, so no result could have been wrong"
 }
 
 // objectHistory is a history in terms of a model of objects.
@@ -235,8 +235,8 @@ func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 	}
 	for key, put := range null {
 		if took := empty[key]; took != nil {
-			h.left.keys[key] = omission{"null was put in, so a result may have taken it or found the queue empty",
-				fmt.Sprintf("null was put in at event %d, so the %s at event %d may have taken it or found the queue empty",
+			h.left.keys[key] = omission{"null was enqueued, so a dequeue may have returned it or found the queue empty",
+				fmt.Sprintf("null was enqueued at event %d, so the %s at event %d may have returned it or found the queue empty",
 					put.Call, took.Op, took.Call), sizes[key]}
 		}
 	}

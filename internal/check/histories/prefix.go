@@ -234,7 +234,7 @@ func (d *database) apart(ordered bool) *refutation {
 			if small.op.Return > large.op.Return {
 				late = small
 			}
-			return d.conflict(late, restoredApart.Cause().Claim("two restored copies are of different histories: only one has %s at its place",
+			return d.conflict(late, restoredApart.Cause().Claim("two restored copies have different histories: only one has %s at that position",
 				verdict.Shorten(value)), restoreLine(small), restoreLine(large))
 		}
 	}

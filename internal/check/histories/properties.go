@@ -436,7 +436,7 @@ func unexplained(changes []history.Operation, look history.Operation, b *linear.
 	}
 	switch search(ops, b) {
 	case linear.Undecided:
-		return nil, none, fmt.Errorf("budget: the result of %d changes was not decided within %s", len(changes), b.Reached)
+		return nil, none, fmt.Errorf("budget: could not decide the result of %d changes within %s", len(changes), b.Reached)
 	case linear.Legal:
 		return nil, none, nil
 	}

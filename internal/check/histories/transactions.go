@@ -144,7 +144,7 @@ func isolationVerdict(p *world.Property, f isolation.Finding, count counts, desc
 	case count.committed*1_000_000 < count.all*minOkPPM || count.committed == 0:
 		return verdict.Idle(p, "only %d of %d transactions committed", count.committed, count.all)
 	case count.reads == 0 || count.writes == 0:
-		return verdict.Idle(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", count.reads, count.writes)
+		return verdict.Idle(p, "the committed transactions read %d values and wrote %d, so no result could have been wrong", count.reads, count.writes)
 	}
 	v.Status = verdict.Holds
 	return v

@@ -501,7 +501,7 @@ var typedList = &typed{
 
 var typedQueue = &typed{
 	name: "queue", check: world.Check{Type: world.Linearizability,
-		Subject: world.Subject{Model: "queue"}}, unsure: "may have taken it or found the queue empty",
+		Subject: world.Subject{Model: "queue"}}, unsure: "may have returned it or found the queue empty",
 	fill: func(r *rand.Rand, l *language, m *move) {
 		m.f = []string{"enqueue", "dequeue"}[r.IntN(2)]
 		if m.a = l.any(r); r.IntN(20) == 0 {

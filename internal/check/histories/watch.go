@@ -388,7 +388,8 @@ func (w *watching) realTime() *refutation {
 		m := &list[i]
 		if latest != nil && latest.c.Revision <= m.c.Revision && m.to < latest.from {
 			late := w.sent[changeName(latest.c.Key, latest.c.Type, latest.c.Value)]
-			r := refutationAt(late, watchRealTime.Cause().Claim("%s of %q has revision %d, and %s of %q, which was done before it was called, has %d",
+			r := refutationAt(late, watchRealTime.Cause().Claim(
+				"%s of %q has revision %d, although %s of %q, which returned before it was called, has revision %d",
 				changeWords(latest.c), latest.c.Key, latest.c.Revision, changeWords(m.c), m.c.Key, m.c.Revision))
 			r.evidence = []string{w.originOf(m.c), w.originOf(latest.c)}
 			if late.Return == history.Pending {

@@ -826,8 +826,8 @@ T2 is the transaction of client a at event 1`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	f = Registers(txns("x+1 x1;y+1 y1;x."), Causal, plenty())
-	want = `causal: T1 wrote key "x", but the transaction of client c at event 3, which must have seen that, found nothing there
-T1 wrote key "x", but the transaction of client c at event 3, which must have seen that, found nothing there
+	want = `causal: T1 wrote key "x", but the transaction of client c at event 3, which must have seen that write, found nothing there
+T1 wrote key "x", but the transaction of client c at event 3, which must have seen that write, found nothing there
 T1 is the transaction of client a at event 1`
 	if got := f.Reason + "\n" + strings.Join(f.Steps, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

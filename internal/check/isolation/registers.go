@@ -192,7 +192,7 @@ func (r *registers) weak(level Level, b *linear.Budget) Finding {
 		ok = r.causal(g, of, sessions, before, b)
 	}
 	if !ok {
-		return Finding{Reason: "budget: the consequences of the reads were not computed within " + b.Reached}
+		return Finding{Reason: "budget: could not compute what follows from the reads within " + b.Reached}
 	}
 	if c := g.cycle(kinds(wr, session, implied, pass)); c != nil {
 		return r.explain(string(level), c, n)
@@ -399,9 +399,8 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 			return *wrong(string(level), orderless.Cause(string(level)), nil, "no order of the %d transactions explains their reads", len(r.txns))
 		}
 	}
-	return Finding{Reason: fmt.Sprintf("budget: whether there is an order of the %d transactions was not decided within %s; use "+
-		"fewer clients, or lists instead of registers",
-		len(r.txns), b.Reached)}
+	return Finding{Reason: fmt.Sprintf("budget: could not order %d transactions within %s; use fewer clients, or lists "+
+		"instead of registers", len(r.txns), b.Reached)}
 }
 
 // plan puts the history in terms of a search for an order.
@@ -501,7 +500,7 @@ func (r *registers) explain(anomaly string, cycle []step, n int32) Finding {
 		case s.kind == rw:
 			return fmt.Sprintf("%s read key %q before %s wrote it", from, key, to)
 		case s.kind == implied && s.to >= n:
-			return fmt.Sprintf("%s wrote key %q, but %s, which must have seen that, found nothing there", from, key, &r.txns[s.a])
+			return fmt.Sprintf("%s wrote key %q, but %s, which must have seen that write, found nothing there", from, key, &r.txns[s.a])
 		case s.kind == implied:
 			return fmt.Sprintf("%s wrote key %q before %s did, since %s must have seen the first and read the second", from, key, to, &r.txns[s.a])
 		}

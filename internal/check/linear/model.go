@@ -186,7 +186,7 @@ func (m Model) check(all []history.Operation, b *Budget) Verdict {
 	case failed != "":
 		return Verdict{Reason: failed}
 	case answer == Undecided:
-		return Verdict{Reason: fmt.Sprintf("budget: the order of %d operations was not decided within %s", len(ops), b.Reached)}
+		return Verdict{Reason: fmt.Sprintf("budget: could not order %d operations within %s", len(ops), b.Reached)}
 	case answer == Illegal:
 		v := Verdict{Answer: Illegal, Reason: "no order of the operations explains all their results"}
 		if culprit >= 0 {

@@ -119,15 +119,17 @@ func Idle(p *world.Property, format string, args ...any) Verdict {
 // MaxEvidence bounds the operations, crashes or probes that a verdict shows.
 const MaxEvidence = 20
 
-// maxValueShown bounds the bytes of a value that evidence shows; values are padded to the workload's value size.
+// maxValueShown bounds the characters of a value that evidence shows; values are padded to the workload's value size.
 const maxValueShown = 40
 
-// Shorten quotes a value, or the beginning of a long one.
+// Shorten quotes a value. A long one loses its middle.
 func Shorten(value string) string {
-	if len(value) > maxValueShown {
-		return fmt.Sprintf("%q... (%d bytes)", value[:maxValueShown], len(value))
+	r := []rune(value)
+	if len(r) <= maxValueShown {
+		return strconv.Quote(value)
 	}
-	return strconv.Quote(value)
+	const head = maxValueShown * 2 / 3
+	return fmt.Sprintf("%s (%d bytes)", strconv.Quote(string(r[:head])+"…"+string(r[len(r)-(maxValueShown-head):])), len(value))
 }
 
 // Seconds formats a time in nanoseconds.

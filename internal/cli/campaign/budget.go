@@ -73,7 +73,7 @@ func (x *exploration) base() string {
 		}
 		base := project.Git(x.ctx, x.p.Spec.Dir, "merge-base", "--end-of-options", v.prefix+name, "HEAD")
 		if base == "" {
-			x.Note("note: the search does not prefer changed code, because git does not know %s%s of $%s; fetch "+
+			x.Note("note: the search does not prefer changed code, because git does not know %s%s (from $%s); fetch "+
 				"it (fetch-depth: 0 in actions/checkout), or give a revision with --since",
 				v.prefix, name, v.name)
 		}

@@ -98,8 +98,7 @@ func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlag
 	for _, name := range []string{worksAgain, runAgain} {
 		var violated *sweeping.ErrViolated
 		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Violates(name) {
-			show.Note("note: left out the property " + strconv.Quote(name) + " of sweep, because it does not " +
-				"hold even without faults")
+			show.Note("note: the sweep leaves out the property " + strconv.Quote(name) + ", which does not hold even without faults")
 			left = append(left, name)
 			t, err = sweepOnce(a, c, f, own, p, s, show, left)
 		}

@@ -410,7 +410,7 @@ func dbGCVerb(a *console.App) *cobra.Command {
 					fmt.Fprintf(a.Out, "%s %s of spans into %d\n", packed, plural.Count(doc.Spans, "entry"), doc.Packs)
 				}
 				if doc.Counts > 0 {
-					fmt.Fprintf(a.Out, "%s %s of runs and signs of life, replaced by later ones\n", did, plural.Count(doc.Counts, "count"))
+					fmt.Fprintf(a.Out, "%s %s of runs and heartbeats that later ones replace\n", did, plural.Count(doc.Counts, "count"))
 				}
 				fmt.Fprintf(a.Out, "%s %s stored more than once, and %s that no entry refers to (%s)\n", did,
 					plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), project.Megabytes(doc.BlobBytes))

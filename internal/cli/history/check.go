@@ -473,7 +473,7 @@ func guarded(p *world.Property, h *recorded, judge func(*world.Property, *record
 	defer func() {
 		if r := recover(); r != nil {
 			v = check.Verdict{Property: p.Name, Kind: string(p.Kind), Status: check.Unknown,
-				Reason: fmt.Sprintf("the check crashed on this history: %v; this is a bug of Bloodhound: %s", r, firstFrame(debug.Stack()))}
+				Reason: fmt.Sprintf("the check crashed on this history: %v; this is a bug in Bloodhound: %s", r, firstFrame(debug.Stack()))}
 		}
 	}()
 	return judge(p, h)

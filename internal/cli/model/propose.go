@@ -115,7 +115,7 @@ func modelPropose(a *console.App, c *cobra.Command, m *proposing, args []string)
 			return err
 		}
 		if lost > 0 && code == check.ExitHolds {
-			verdict, code = fmt.Sprintf("UNKNOWN: the last %s of the run %s not kept, and the others are steps of the specification",
+			verdict, code = fmt.Sprintf("UNKNOWN: all recorded lines are steps of the specification, but the last %s of the run %s not kept",
 				plural.Count(lost, "line"), plural.Verb(lost, "was", "were")), check.ExitUnknown
 		}
 	}
@@ -234,8 +234,8 @@ func followProposal(m *world.Mapping, events []model.Event, p *propose.Proposal)
 	case f.Err != nil:
 		return counted + "UNKNOWN: " + f.Err.Error() + where, check.ExitUnknown, nil
 	case strangers != "":
-		return counted + "UNKNOWN: the mapped events are steps of the specification, but it does not " +
-			"have " + strangers, check.ExitUnknown, nil
+		return counted + "UNKNOWN: the mapped events are steps of the specification, but the " +
+			"specification lacks " + strangers, check.ExitUnknown, nil
 	case lacks != "":
 		return counted + "UNKNOWN: the mapped events are steps of the specification, but no rule " +
 			"covers " + lacks, check.ExitUnknown, nil

@@ -227,7 +227,7 @@ func traced(v *tla.Validation) (string, int) {
 		return fmt.Sprintf("REFUSED: no behavior goes through %s; set --position to learn the "+
 			"line", v.Log), check.ExitViolated
 	case len(v.Unchecked) > 0:
-		return fmt.Sprintf("UNKNOWN: a behavior goes through the %s of %s, and not all properties were checked", items, v.Log), check.ExitUnknown
+		return fmt.Sprintf("UNKNOWN: a behavior goes through the %s of %s, but not all properties were checked", items, v.Log), check.ExitUnknown
 	case v.Position == "":
 		return "ACCEPTED: a behavior goes through " + v.Log, check.ExitHolds
 	}
@@ -239,7 +239,7 @@ const shownText = 400
 
 func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 	for _, name := range v.Replaced {
-		fmt.Fprintf(w, "%s concerns the progress of the check itself, so the answer below decides it.\n", name)
+		fmt.Fprintf(w, "%s tests the progress of the check itself; the answer below replaces it.\n", name)
 	}
 	for _, u := range v.Unchecked {
 		fmt.Fprintf(w, "%s was not checked: %v\n", u.Name, u.Why)

@@ -162,7 +162,7 @@ func (p *play) report(out io.Writer, t *incident.Timeline, file string) {
 		fmt.Fprintf(out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(out, "warning: %s %s after the last operation, so no request meets %s, and the verdict on "+
+		fmt.Fprintf(out, "warning: %s %s after the last operation, so no request overlaps %s, and the verdict on "+
 			"their kinds is unknown; also import the requests of that time\n", plural.Count(p.unmet, "fault"),
 			plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}

@@ -95,7 +95,7 @@ func initFolder(a *console.App, dir, from string) error {
 		{"bloodhound explore" + inFolder(dir), "search for a violation"},
 	}
 	for _, name := range scaffolding.StarterNames {
-		if w.Files[name] != nil {
+		if w.Files[name] != nil && !w.Complete {
 			next = append([][2]string{{"edit " + filepath.Join(dir, name), "then use it as the driver in " + project.ConfigName}}, next...)
 		}
 	}

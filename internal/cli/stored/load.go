@@ -84,7 +84,7 @@ func LoadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 	}
 	if p != nil {
 		if p.FromAnother(failure) {
-			a.Note("note: %s is a failure of %s, whose world runs; %s only provides the built programs",
+			a.Note("note: %s is a failure of %s, so the world of %[2]s runs; %[3]s only provides the built programs",
 				failure.ID, filepath.Base(failure.Config),
 				filepath.Base(p.Config))
 		}

@@ -277,7 +277,7 @@ func grace(l *load.State, n *source.Node, key string) int64 {
 	ns := source.ValueOr(n.Get("grace"), int64(0))
 	if ns > 0 && ns >= l.Spec.MaxTimeNs {
 		l.Fail(n.Get("grace").Position, "make the grace shorter, or raise simulation.max_time",
-			"%s.grace: nothing counts in the first %s, but a run ends after %s", key, time.Duration(ns), time.Duration(l.Spec.MaxTimeNs))
+			"%s.grace: nothing is judged during the first %s, but a run ends after %s", key, time.Duration(ns), time.Duration(l.Spec.MaxTimeNs))
 	}
 	return ns
 }

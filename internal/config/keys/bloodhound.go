@@ -67,8 +67,8 @@ var simulation = sectionOf(
 	field{Name: "switches", Shape: sectionOf(
 		field{Name: "blocks", Shape: shape{Kind: schema.Whole, Min: 0, Max: 4096},
 			Says: "Number of code blocks watched at a time, at which threads may be switched. 0: only at system calls.", Default: "0"},
-		field{Name: "rate", Shape: aRate, Says: "Probability of a switch at a watched block; half, twice or eight times that in sets of different " +
-			"sizes.", Default: "0.04"},
+		field{Name: "rate", Shape: aRate, Says: "Probability of a switch at a watched block. Some sets of blocks use half, twice or eight " +
+			"times it.", Default: "0.04"},
 	), Says: "Switches of threads between two system calls (docs/reference/exploration.md)."},
 	field{Name: "cost", Shape: sectionOf(
 		field{Name: "call_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per system call.", Default: "1000"},
@@ -86,7 +86,7 @@ var simulation = sectionOf(
 			Says:    "Maximum host memory of a world: processes, written files and engine state. Beyond it, the run ends.",
 			Default: "4 GiB, at most three quarters of the host's memory"},
 		field{Name: "spin_cpu_time", Shape: aPositive,
-			Says: "Maximum CPU time of a thread between two system calls. Beyond it, virtual time passes meanwhile and " +
+			Says: "Maximum CPU time of a thread between two system calls. Beyond it, virtual time passes anyway and " +
 				"the run is not reproducible.", Default: "2s"},
 	), Says: "Limits of a run. A run that reaches one is `unknown`, unless the key says otherwise."},
 )

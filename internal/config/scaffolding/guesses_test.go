@@ -10,6 +10,13 @@ import (
 // configured is the configuration of the best world of a folder with some files, and what is said about it.
 func configured(t *testing.T, files map[string]string) (text, checks string) {
 	t.Helper()
+	w := best(t, files)
+	return string(w.Files[ConfigName]), strings.Join(w.Checks, "\n")
+}
+
+// best is the first world of a folder with some files.
+func best(t *testing.T, files map[string]string) World {
+	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, name)
@@ -24,8 +31,7 @@ func configured(t *testing.T, files map[string]string) (text, checks string) {
 	if len(found.Worlds) == 0 {
 		t.Fatalf("nothing was found; notes: %q", found.Notes)
 	}
-	w := found.Worlds[0]
-	return string(w.Files[ConfigName]), strings.Join(w.Checks, "\n")
+	return found.Worlds[0]
 }
 
 // expect compares a text with parts that it has and parts that it does not have.
@@ -162,7 +168,7 @@ func items(w http.ResponseWriter, r *http.Request) {
 	http.HandleFunc("GET /likes/{id}", read)
 	http.ListenAndServe(":8080", nil)
 }
-`), []string{writesKeys, suggested}, []string{judged, byPost}},
+`), []string{"python3 driver.py, announces: true", "operations: [like, read]", "GET /likes/{key}"}, []string{judged, byPost}},
 		{"Node.js, methods around routes", nodeMain(`http.createServer((req, res) => {
   if (req.method === 'GET') {
     if (req.url.startsWith('/accounts/')) return read(req, res);

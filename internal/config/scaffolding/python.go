@@ -14,6 +14,7 @@ var (
 	mainGuard = lazyregexp.New(`(?m)^if\s+__name__\s*==\s*["']__main__["']`)
 	asgiApp   = lazyregexp.New(`(?m)^([a-z]\w*)\s*=\s*(?:FastAPI|Starlette)\(`)
 	flaskApp  = lazyregexp.New(`(?m)^([a-z]\w*)\s*=\s*Flask\(`)
+	packaged  = lazyregexp.New(`(?m)^\s*(?:from|import)\s+(?:flask|fastapi|starlette|aiohttp|django|tornado|bottle|sanic|quart|requests|httpx|redis|psycopg2?|sqlalchemy)\b`)
 	nested    = lazyregexp.New(`(?:^|/)(?:tests?|docs|scripts|migrations)/`)
 )
 
@@ -78,9 +79,8 @@ func (f *folder) pythonProgram(name string, command ...string) sketch {
 		title = cmp.Or(strings.TrimPrefix(path.Base(path.Dir(name)), "."), title)
 	}
 	k := program(name, "the Python program "+name, title, s, nil, command...)
-	if f.has("requirements.txt") || f.has("pyproject.toml") {
-		k.addCheck("Install its packages for this machine's python3, " +
-			"or use the python3 of a virtual environment in `command`.")
+	if f.has("requirements.txt") || f.has("pyproject.toml") || packaged.MatchString(f.read(name)) {
+		k.addCheck("Install its packages for the python3 in /usr/bin, which nodes run, or name another one in `command`, such as venv/bin/python3.")
 	}
 	return k
 }

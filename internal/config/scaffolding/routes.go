@@ -29,7 +29,7 @@ var (
 
 	// A route that a comment describes, such as "PUT /jobs/ID stores a job".
 	commentLine     = lazyregexp.New(`(?m)^.{0,200}?(?://|#|--|^\s*\*|"""|''')\s?(.*)$|^([A-Z]+ /.*)$`)
-	documentedRoute = lazyregexp.New(`\b(GET|PUT|POST) (/[A-Za-z0-9_./{}:<>~-]*)`)
+	documentedRoute = lazyregexp.New(`\b(GET|PUT|POST) {1,4}(/[A-Za-z0-9_./{}:<>~-]*)`)
 	// A word in capitals stands for a key there.
 	capitals = lazyregexp.New(`^[A-Z][A-Z0-9_]*$`)
 
@@ -89,6 +89,8 @@ type route struct {
 	methods map[string]bool
 	// writes are the texts of the handlers of PUT and POST, as far as they were found.
 	writes []string
+	// own are the texts right at the route, and those of the functions that they name.
+	own []string
 }
 
 // sourceLines are lines of a program with their indentation, which tells what stands within what in any language.
@@ -215,6 +217,9 @@ func routesOf(text string) (all []*route) {
 	}
 	add := func(offset int, method, written string, every bool) {
 		path, ok := keyed(written)
+		if !ok && every {
+			path, ok = keyedInside(written)
+		}
 		if every && method == "" && written == "/" { // all paths
 			path, ok = "/{key}", true
 		}
@@ -226,6 +231,9 @@ func routesOf(text string) (all []*route) {
 		r := named(path)
 		for _, m := range methods {
 			r.methods[m] = true
+		}
+		if inner := s.block(i); len(r.own) < maxBlocks {
+			r.own = append(r.own, inner+"\n"+s.handlers(inner))
 		}
 		if slices.Contains(methods, "PUT") || slices.Contains(methods, "POST") {
 			r.writes = append(r.writes, scopes...)
@@ -321,6 +329,8 @@ func (s *server) operations(text string) {
 			return 1
 		case strings.HasSuffix(r.path, "/{key}"):
 			return 2
+		case strings.Contains(r.path, "/{key}/"):
+			return 3
 		case aboutHealth.MatchString(r.path):
 			return 5
 		}
@@ -355,6 +365,7 @@ func (s *server) operations(text string) {
 		handlers := strings.Join(writes, "\n")
 		s.json = takesJSON(handlers+"\n"+newSourceLines(text).handlers(handlers), writes)
 	}
+	s.findAmounts(text, all)
 	s.register = s.puts && !s.post && !s.json && !noRegisterRoute.MatchString(s.path) &&
 		!slices.ContainsFunc(writes, func(text string) bool { return noRegister.MatchString(bodyParts.ReplaceAllString(text, "")) })
 }
@@ -381,6 +392,21 @@ func takesJSON(text string, writes []string) bool {
 		}
 	}
 	return false
+}
+
+// keyedInside makes the path of an operation out of a route with one parameter that is not its last part: /accounts/:id/deposit
+// becomes /accounts/{key}/deposit.
+func keyedInside(route string) (string, bool) {
+	parts, keys := strings.Split(route, "/"), 0
+	for i, part := range parts {
+		if parameter.MatchString(part) {
+			parts[i] = "{key}"
+			keys++
+		} else if !plainRoute.MatchString("/" + part) {
+			return "", false
+		}
+	}
+	return strings.Join(parts, "/"), keys == 1
 }
 
 // keyed makes the path of an operation out of a route: /kv/:id becomes /kv/{key}, and /health becomes

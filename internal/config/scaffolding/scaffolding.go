@@ -30,6 +30,8 @@ type World struct {
 	Checks []string
 	// Files are the files to write, by name.
 	Files map[string][]byte
+	// Complete: the configuration uses its driver as it is.
+	Complete bool
 }
 
 // Findings are the worlds that fit a folder.

@@ -27,6 +27,8 @@ type server struct {
 	json bool
 	// otherWrites are routes of PUT and POST that GET does not have, such as POST /transfers.
 	otherWrites []string
+	// amounts is set if the program keeps numbers that requests change.
+	amounts amounts
 	// address is a flag, and its value, by which the program listens on all addresses instead of its default, localhost.
 	address []string
 	// data is an absolute folder that the program writes to.

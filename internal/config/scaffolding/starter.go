@@ -35,6 +35,9 @@ func (s *sketch) addStarter(f *folder) string {
 			continue
 		}
 		text := StarterDriver(s.server.http)
+		if len(s.server.amounts.changes) > 0 {
+			text = s.server.amounts.driver()
+		}
 		node := s.front
 		if node == "" {
 			node = "n1"

@@ -20,6 +20,8 @@ type sketch struct {
 	front  string
 	server server
 	files  map[string][]byte // further files
+	// complete: the configuration uses the driver, whose requests are guesses.
+	complete bool
 }
 
 // node is a node before it is written.
@@ -173,7 +175,7 @@ func (s *sketch) world(f *folder) World {
 	for name, content := range s.files {
 		w.Files[name] = content
 	}
-	w.Checks = s.checks
+	w.Checks, w.Complete = s.checks, s.complete
 	w.Files[ConfigName] = []byte(header(s.what, s.checks) + body.String())
 	return w
 }
@@ -294,7 +296,10 @@ properties:
 		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: make it listen on 0.0.0.0.")
 	}
 	b.WriteString(faultSection)
-	if !s.server.http || s.server.json || !s.server.register {
+	switch {
+	case s.complete:
+		b.WriteString("  stop: 8s                  # the driver works for 20 s; the rest shows whether the system works again\n")
+	case !s.server.http || s.server.json || !s.server.register:
 		b.WriteString(stopHint)
 	}
 }
@@ -323,6 +328,10 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string, f *folder) {
 		s.addCheck("Port %d comes from %s.", s.server.port, s.server.portIn)
 	} else {
 		s.addCheck("No port was found; %d is the usual one.", s.server.port)
+	}
+	if a := &s.server.amounts; len(a.changes) > 0 {
+		s.writeAmounts(b, f)
+		return
 	}
 	path, puts := s.server.path, s.server.puts && !s.server.json
 	b.WriteString("# The client. Its operations are HTTP requests to this path. docs/reference/workloads.md lists other drivers.\n")
@@ -385,12 +394,43 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string, f *folder) {
 	default:
 		s.addCheck("Only GET %s is tried: add writes to `workload`, and list in `properties` what must hold.", path)
 	}
-	b.WriteString(`  - name: works again
+	b.WriteString(worksAgain)
+}
+
+// worksAgain is the property of any server of requests.
+const worksAgain = `  - name: works again
     kind: recovery            # requests succeed within this time after each heal
     timeout: 10s
     check: {type: recovery}
 
-`)
+`
+
+// writeAmounts writes a driver for a server that keeps numbers, and uses it.
+func (s *sketch) writeAmounts(b *strings.Builder, f *folder) {
+	a := &s.server.amounts
+	name := s.addStarter(f)
+	s.complete = true
+	s.addCheck("%s sends %s, and reads GET %s. Compare its functions `send` and `perform` with the server.", name, a.inWords(), a.read)
+	switch {
+	case len(a.keys) > 0:
+		s.addCheck("It uses the keys %s, which the program seems to create.", strings.Join(a.keys, ", "))
+	case a.creates.path != "":
+		s.addCheck("It creates its keys with %s %s.", a.creates.method, a.creates.path)
+	default:
+		s.addCheck("It uses the keys k0 to k4. If keys must exist beforehand, list the server's own in KEYS.")
+	}
+	fmt.Fprintf(b, `simulation: {max_time: 150s}   # virtual time: 100 requests of a client take 100 s if each one times out
+
+# The client. %[1]s sends the requests and records them (bloodhound docs write-a-driver).
+workload:
+  driver: command
+  config: {command: python3 %[1]s, announces: true}
+
+# What must hold. Bloodhound always checks for crashes, panics and unexpected exits.
+properties:
+`, name)
+	b.WriteString(a.properties())
+	b.WriteString(strings.Replace(worksAgain, "{type: recovery}", "{type: recovery, operations: ["+a.operations()+"]}", 1))
 }
 
 // linearizable is the property of a server that keeps values.

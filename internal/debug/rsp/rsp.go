@@ -22,7 +22,7 @@ const (
 )
 
 // ErrGarbage is the error of a connection on which no debugger speaks.
-var ErrGarbage = errors.New("what was received is not gdb's remote protocol")
+var ErrGarbage = errors.New("the received bytes are not gdb's remote protocol")
 
 // Interrupt is the result of Receive for the byte by which a debugger interrupts a running program.
 const Interrupt = "\x03"

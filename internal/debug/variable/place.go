@@ -143,7 +143,7 @@ func (p *Program) part(place Place, rest string, m Memory) (Place, string, error
 		text, rest, _ := strings.Cut(index, "]")
 		n, err := strconv.ParseUint(text, 0, 32)
 		if err != nil {
-			return place, "", fmt.Errorf("[%s] is no index", text)
+			return place, "", fmt.Errorf("[%s] is not an index", text)
 		}
 		place, err = p.element(place, t, isPointer, n, m)
 		return place, rest, err

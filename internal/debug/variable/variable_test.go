@@ -154,7 +154,7 @@ func TestVariablesOfC(t *testing.T) {
 		fmt.Sprintf("(unsigned long *) %#x", nodes.Address): "2", fmt.Sprintf("(node **) %#x.next", nodes.Address+8): "0x0", fmt.Sprint(nodes.Address): "2",
 		"twice": "twice may mean one.c::twice or two.c::twice: give one of them", "own": "the program has no variable own",
 		"nothing.x": "the program has no variable nothing.x",
-		"nodes[3]":  "nodes[3]: the array has 3 elements", "nodes[x]": "nodes[x]: [x] is no index",
+		"nodes[3]":  "nodes[3]: the array has 3 elements", "nodes[x]": "nodes[x]: [x] is not an index",
 		"nodes.value": "nodes.value: it is not a struct", "nodes[0].flag": "nodes[0].flag: flag is a bit-field",
 		"nodes[0].x":            "nodes[0].x: struct node has no member x",
 		"nodes[2].next.value.x": "nodes[2].next.value.x: it is not a struct", "nodes[2].next.next.value": "nodes[2].next.next.value: there is no memory at 0x8",

@@ -18,7 +18,7 @@ func (d *Director) Mishap(n *Notice) (answer string) {
 	node := d.spec.Nodes[n.Node].Name
 	fields := strings.Fields(string(n.Text))
 	if len(fields) < 2 || !isKind(fields[1]) {
-		return fmt.Sprintf("! %.80q is no question about a fault", n.Text)
+		return fmt.Sprintf("! %.80q is not a question about a fault", n.Text)
 	}
 	kind := world.FaultKind(fields[1])
 	number := uint64(0)
@@ -38,7 +38,7 @@ func (d *Director) Mishap(n *Notice) (answer string) {
 		d.Plan.Ledger.ObservedPacket(kind, 0, n.Event)
 		return ""
 	}
-	return fmt.Sprintf("! %.80q is no question about a fault", n.Text)
+	return fmt.Sprintf("! %.80q is not a question about a fault", n.Text)
 }
 
 // isKind reports whether a text can be a part of the name of a stream.

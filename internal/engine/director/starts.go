@@ -71,7 +71,7 @@ func (d *Director) lived(n *Notice, i, code int) {
 		return
 	}
 	s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit "+
-		"code %d%s, and nothing it has seen of other nodes can change; fix its command, or what it needs on this node",
+		"code %d%s, and nothing that it has seen of other nodes can change; fix its command, or its environment on this node",
 		spec.Name, n.Program, s.Alike, code, d.besides(saying(s.Said), i))
 }
 

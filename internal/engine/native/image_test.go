@@ -299,7 +299,7 @@ func TestInspectImages(t *testing.T) {
 		"/usr/local/bin/etcd": {Problem: "there is no program /usr/local/bin/etcd in image " + name + ", which has /usr/bin/etcd",
 			Remedy: "write /usr/bin/etcd"},
 		"/opt/none": {Problem: "there is no program /opt/none in image " + name,
-			Remedy: "see what is in the image under /opt, and correct the path or take an image that has the program"},
+			Remedy: "see what is in the image under /opt, and correct the path, or use an image that has the program"},
 		"none": {Problem: `there is no program "none" in the node's PATH in image ` + name + " (/usr/bin:/bin)",
 			Remedy: "give its path, or add its folder to PATH in the node's `environment:`"},
 	} {

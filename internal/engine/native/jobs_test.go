@@ -52,7 +52,7 @@ func TestNeverStarts(t *testing.T) {
 		{"again and again", "exit 3", world.Completed,
 			func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.Unstartable,
 			"n1 never comes up: its main process /usr/bin/dash has ended 5 times in the same way, with exit code 3 and no output, " +
-				"and nothing it has seen of other nodes can change; fix its command, or what it needs on this node"},
+				"and nothing that it has seen of other nodes can change; fix its command, or its environment on this node"},
 		{"again, each time otherwise", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; exit 3", world.Completed,
 			func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.MaxTime,
 			"n1 had ended with exit code 3 and no output and was to start again; n2 waited for n1 to complete successfully, which " +

@@ -138,7 +138,7 @@ func (t *tree) Open(name string) (io.Reader, error) {
 	case in.Mode&fs.S_IFMT == fs.S_IFDIR:
 		return nil, t.failed(name, errno.EISDIR)
 	case in.Mode&fs.S_IFMT != fs.S_IFREG || in.Synth != "":
-		return nil, t.refused(name, "it is no regular file")
+		return nil, t.refused(name, "it is not a regular file")
 	}
 	return &fileReader{state: t.state, env: &t.env, id: in.ID}, nil
 }

@@ -328,7 +328,7 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 		switch {
 		case x.n.Image != nil:
 			problem += " in image " + x.n.Image.Name
-			remedy = "see what is in the image under " + path.Dir(full) + ", and correct the path or take an image that has the program"
+			remedy = "see what is in the image under " + path.Dir(full) + ", and correct the path, or use an image that has the program"
 			if there := x.elsewhere(path.Base(full)); there != "" {
 				problem += ", which has " + there
 				remedy = "write " + there

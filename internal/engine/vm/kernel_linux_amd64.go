@@ -221,7 +221,7 @@ func loadable(program []byte) ([]byte, error) {
 		}
 	}
 	if f.Class != elf.ELFCLASS64 || end > uint64(len(program)) {
-		return nil, errors.New("it is no program for x86-64")
+		return nil, errors.New("it is not a program for x86-64")
 	}
 	program = bytes.Clone(program[:end])
 	clear(program[40:48]) // e_shoff

@@ -164,7 +164,7 @@ func TestBanditWithOneGuide(t *testing.T) {
 		!p.Watches(coverage.Trace) || !p.Watches(coverage.Line) || !p.Watches(coverage.Log) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := Parse("modelfuzz+bandit"); err == nil || !strings.Contains(err.Error(), "knows no") {
+	if _, err := Parse("modelfuzz+bandit"); err == nil || !strings.Contains(err.Error(), "has no option") {
 		t.Errorf("modelfuzz: %v", err)
 	}
 }

@@ -97,7 +97,7 @@ func Parse(name string) (Plan, error) {
 		case len(known) == 0:
 			return p, fmt.Errorf("%q: the strategy %s takes no options after +", name, p.Strategy)
 		case !slices.Contains(known, w):
-			return p, fmt.Errorf("%q: %s knows no %q; there are %s", name, p.Strategy, w, strings.Join(known, ", "))
+			return p, fmt.Errorf("%q: %s has no option %q; options are %s", name, p.Strategy, w, strings.Join(known, ", "))
 		case slices.Contains(p.Words[:i], w):
 			return p, fmt.Errorf("%q: %q is given twice", name, w)
 		case p.Strategy == Random && i > 0:

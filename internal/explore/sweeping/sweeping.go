@@ -568,7 +568,7 @@ func (s *Sweep) confirm(f *Finding) error {
 	}
 	v := explore.Shown(first.Summary.Verdicts, f.Signature)
 	if v == nil {
-		return s.unconfirmed(f, errors.New("a run with these rules alone does not show it"))
+		return s.unconfirmed(f, errors.New("a run with only these rules does not fail"))
 	}
 	second, err := s.alone(spec, &explore.Job{Request: runner.Play(t)})
 	if err != nil {

@@ -166,9 +166,9 @@ func Parse(file, text string) (*Config, error) {
 		head := tokens[i]
 		if !statements[head.Text] {
 			if meant := Meant(head.Text); meant != "" {
-				return nil, fail(head, "%s is no statement of a configuration%s", head.Text, meant)
+				return nil, fail(head, "%s is not a configuration statement%s", head.Text, meant)
 			}
-			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, "+
+			return nil, fail(head, "%s is not a configuration statement; those are SPECIFICATION, INIT, NEXT, CONSTANT, "+
 				"INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE, _PERIODIC, _RL_REWARD and CHECK_DEADLOCK",
 				head.Text)
 		}
@@ -195,7 +195,7 @@ func (c *Config) statement(head syntax.Token, body []syntax.Token, fail func(syn
 		case len(body) == 0 || body[0].Text != "TRUE" && body[0].Text != "FALSE":
 			return fail(head, "CHECK_DEADLOCK is TRUE or FALSE")
 		case len(body) > 1:
-			return fail(body[1], "%s is no statement of a configuration%s", body[1].Text, Meant(body[1].Text))
+			return fail(body[1], "%s is not a configuration statement%s", body[1].Text, Meant(body[1].Text))
 		}
 		c.NoDeadlock = body[0].Text == "FALSE"
 		return nil
@@ -205,7 +205,7 @@ func (c *Config) statement(head syntax.Token, body []syntax.Token, fail func(syn
 		case len(body) == 0:
 			return fail(head, "%s needs a name", head.Text)
 		case len(body) > 1:
-			return fail(body[1], "%s needs one name, and %s is no statement of a configuration%s", head.Text, body[1].Text, Meant(body[1].Text))
+			return fail(body[1], "%s needs one name, and %s is not a configuration statement%s", head.Text, body[1].Text, Meant(body[1].Text))
 		case *one != "":
 			return fail(head, "%s is given twice", head.Text)
 		}
@@ -218,7 +218,7 @@ func (c *Config) statement(head syntax.Token, body []syntax.Token, fail func(syn
 		if t.Text != "," && !t.Name {
 			for _, before := range body[:i] {
 				if meant := Meant(before.Text); meant != "" {
-					return fail(before, "%s is no statement of a configuration%s", before.Text, meant)
+					return fail(before, "%s is not a configuration statement%s", before.Text, meant)
 				}
 			}
 			return fail(t, "%s has a list of names, and %s is none", head.Text, t.Text)
@@ -315,7 +315,7 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 			a.Value = v
 			i += n
 		case Meant(a.Name) != "":
-			return fail(body[i-1], "%s is no statement of a configuration%s", a.Name, Meant(a.Name))
+			return fail(body[i-1], "%s is not a configuration statement%s", a.Name, Meant(a.Name))
 		default:
 			return fail(body[i-1], "%s needs = and a value, or <- and the name of an operator", a.Name)
 		}

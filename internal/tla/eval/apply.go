@@ -35,7 +35,7 @@ func (c *compiler) bound(b *env, u call) node {
 		return c.invoke(b.op, u)
 	}
 	if len(u.args) > 0 {
-		c.failAt(u.at, "%s is no operator: it takes no arguments", u.name)
+		c.failAt(u.at, "%s is not an operator: it takes no arguments", u.name)
 	}
 	return c.reference(b)
 }

@@ -58,7 +58,7 @@ func (l *assembly) misspelt() {
 		for _, name := range list {
 			if meant := config.Meant(name); meant != "" && l.root.Find(name) == nil {
 				at := l.named(name)
-				l.Fail(at, "%s is no statement of a configuration%s", name, meant)
+				l.Fail(at, "%s is not a configuration statement%s", name, meant)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (l *assembly) views() {
 	if config.View != "" {
 		n := l.c.expr(l.reference(config.View), l.place)
 		if n.level == temporalLevel || n.next {
-			l.Fail(l.named(config.View), "%s is no expression of one state, and a view is", config.View)
+			l.Fail(l.named(config.View), "%s is not an expression over one state, as a view must be", config.View)
 		}
 		s.view = &n
 	}

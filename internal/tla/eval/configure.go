@@ -92,7 +92,7 @@ func (l *assembly) giveValue(a config.Assignment, at scope.Where) {
 			config.File, a.Pos.Line, root.Module, a.Name))
 		return
 	case d.Origin == nil:
-		l.Fail(at, "%s is no constant and no definition", a.Name)
+		l.Fail(at, "%s is neither a constant nor a definition", a.Name)
 	case len(d.Params) > 0:
 		l.Fail(at, "%s takes %s: give it an operator, as %s <- Name, or its values, as %s(1) = 2", a.Name,
 			plural.Count(len(d.Params), "argument"), a.Name, a.Name)
@@ -125,7 +125,7 @@ func (l *assembly) giveApplications() {
 			case d == nil:
 				l.Fail(at, "%s is neither declared nor defined in module %s", a.Name, root.Module)
 			case d.Origin == nil:
-				l.Fail(at, "%s is no constant and no definition", a.Name)
+				l.Fail(at, "%s is neither a constant nor a definition", a.Name)
 			default:
 				if n, _ := scope.ArityOf(d); n >= 0 && n != len(args) {
 					l.Fail(at, "%s takes %s, and is given a value for %d", a.Name, plural.Count(n, "argument"), len(args))
@@ -173,7 +173,7 @@ func (l *assembly) override(a config.Assignment, at scope.Where) {
 	case d == nil:
 		l.Fail(at, "%s is neither declared nor defined in module %s", a.Name, root.Module)
 	case d.Origin == nil:
-		l.Fail(at, "%s is no constant and no definition", a.Name)
+		l.Fail(at, "%s is neither a constant nor a definition", a.Name)
 	}
 	other := l.substitute(a, at)
 	want, _ := scope.ArityOf(d)
@@ -255,7 +255,7 @@ func (l *assembly) constantOf(e syntax.Expr, at scope.Where) value.Value {
 	case *syntax.Number:
 		var n int64
 		if _, err := fmt.Sscan(e.Text, &n); err != nil {
-			l.Fail(at, "%s is no integer of 64 bits", e.Text)
+			l.Fail(at, "%s is not a 64-bit integer", e.Text)
 		}
 		return value.Int(n)
 	case *syntax.String:

@@ -53,7 +53,7 @@ func (c *compiler) pattern(b syntax.Bound, p place, at *scope.Where) (place, fun
 		items := value.Items(v)
 		if len(items) != len(slots) {
 			x.m.at = at
-			value.Fail("%s is no tuple of %s", value.Short(v), plural.Count(len(slots), "item"))
+			value.Fail("%s is not a tuple of %s", value.Short(v), plural.Count(len(slots), "item"))
 		}
 		for i, s := range slots {
 			x.slots[s] = items[i]

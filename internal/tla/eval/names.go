@@ -210,7 +210,7 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 			return c.part(d, q, a, i, p)
 		}
 		if d.Kind != scope.Instance || d.Inner == nil {
-			c.fail(p, s.Pos, "%s is no instance of a module: %s! cannot select from it", s.Text, s.Text)
+			c.fail(p, s.Pos, "%s is not an instance of a module: %s! cannot select from it", s.Text, s.Text)
 		}
 		if len(s.Args) != len(d.Params) {
 			c.fail(p, s.Pos, "%s needs %s, and has %d", s.Text, plural.Count(len(d.Params), "argument"), len(s.Args))

@@ -109,7 +109,7 @@ func (t *Trace) PositionOf(s State, level int) (n int64, err error) {
 		if n, ok := s[i].(value.Int); ok {
 			return int64(n), nil
 		}
-		return 0, fmt.Errorf("%s, the position in the log, is no number but %s", t.position.name, value.Short(s[i]))
+		return 0, fmt.Errorf("%s, the position in the log, is not a number but %s", t.position.name, value.Short(s[i]))
 	}
 	err = t.evaluateAt(s, level, func(x *ctx) { n = library.Integer(t.position.of.eval(x)) }, t.position.size)
 	return n, err
@@ -272,7 +272,7 @@ func (s *Spec) stateOperator(name, what string) (n node, size int, err error) {
 			return n
 		})
 		if n.level == temporalLevel || n.next {
-			s.compiler.failAt(&d.At, "%s is no expression of one state", name)
+			s.compiler.failAt(&d.At, "%s is not an expression over one state", name)
 		}
 	})
 	return n, size, err

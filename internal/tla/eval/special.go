@@ -216,7 +216,7 @@ func mapThenFoldSet(c *compiler, d *scope.Def, u call) node {
 			v := pick(x, left)
 			order = append(order, v)
 			if !value.Contains(left, v) {
-				value.Fail("MapThenFoldSet: %s was chosen, which is no member of the set %s", value.Short(v), value.Short(left))
+				value.Fail("MapThenFoldSet: %s was chosen, which is not in the set %s", value.Short(v), value.Short(left))
 			}
 			left = value.Difference(left, value.SortedSet([]value.Value{v}))
 		}

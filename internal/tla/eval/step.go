@@ -91,7 +91,7 @@ func (s *Spec) operator(name string, action bool) (op *Operator, err error) {
 			if !action {
 				n := c.expr(d.Body, p)
 				if n.level > stateLevel {
-					c.failAt(&d.At, "%s is no expression of one state", name)
+					c.failAt(&d.At, "%s is not an expression over one state", name)
 				}
 				op.expr = &n
 				return n

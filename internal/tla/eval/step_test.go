@@ -83,7 +83,7 @@ Above(n) == balance.a > n
 		want string
 	}{
 		{second(ActionOf(spec, "Missing")), "there is no operator Missing with a definition in module Bank"},
-		{second(ExpressionOf(spec, "Move")), "Move is no expression of one state"},
+		{second(ExpressionOf(spec, "Move")), "Move is not an expression over one state"},
 		{ev.Step(state, move, nil, nil, nil), "Move needs 3 arguments, and has 0"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

@@ -126,7 +126,7 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 				var items []value.Value
 				b.loader.Located(at, func() { items = value.Items(v) })
 				if len(items) != len(first.Names) {
-					b.failAt(&at, "%s is no tuple of %s", value.Short(v), plural.Count(len(first.Names), "item"))
+					b.failAt(&at, "%s is not a tuple of %s", value.Short(v), plural.Count(len(first.Names), "item"))
 				}
 				for k, n := range first.Names {
 					q = name(q, n, items[k])

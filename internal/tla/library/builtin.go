@@ -167,7 +167,7 @@ var realsModule = map[string]*Builtin{
 	"Real": {None: value.Reals},
 	"/": arithmetic("/", func(a, b int64) (int64, bool) {
 		if b == 0 || a%b != 0 || b == -1 && a == math.MinInt64 {
-			value.Fail("%d / %d is no integer: other numbers are not supported", a, b)
+			value.Fail("%d / %d is not an integer: other numbers are not supported", a, b)
 		}
 		return a / b, true
 	}),

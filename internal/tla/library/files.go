@@ -58,7 +58,7 @@ var ioutilsModule = map[string]*Builtin{
 	"atoi": {One: func(s value.Value) value.Value {
 		n, err := strconv.ParseInt(Text(s), 10, 64)
 		if err != nil {
-			value.Fail("atoi(%s): that is no integer of 64 bits", s)
+			value.Fail("atoi(%s): that is not a 64-bit integer", s)
 		}
 		return value.Int(n)
 	}},

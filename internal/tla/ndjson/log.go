@@ -180,12 +180,12 @@ func (r *Log) number(x json.Number, line int) (value.Value, error) {
 	}
 	_, exponent, _ := strings.Cut(strings.ToLower(x.String()), "e")
 	if len(exponent) > 4 { // it would be a number of thousands of digits
-		return nil, fmt.Errorf("%s is no integer of 64 bits", x)
+		return nil, fmt.Errorf("%s is not a 64-bit integer", x)
 	}
 	n, ok := new(big.Rat).SetString(x.String())
 	switch {
 	case !ok || n.IsInt() && !n.Num().IsInt64():
-		return nil, fmt.Errorf("%s is no integer of 64 bits", x)
+		return nil, fmt.Errorf("%s is not a 64-bit integer", x)
 	case !n.IsInt():
 		return value.NewFraction(n, x.String(), fmt.Sprintf("%s:%d", r.File, line)), nil
 	}

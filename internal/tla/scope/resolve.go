@@ -396,7 +396,7 @@ func (r *resolver) selected(e *syntax.Apply, k *known, at bool) (arity int, para
 		case d.Kind == Operator: // a part of its definition
 			return -1, nil
 		case d.Kind != Instance || d.Inner == nil:
-			r.fail(s.Pos, "%s is no instance of a module: %s! cannot select from it", s.Text, s.Text)
+			r.fail(s.Pos, "%s is not an instance of a module: %s! cannot select from it", s.Text, s.Text)
 		case len(s.Args) != len(d.Params):
 			r.fail(s.Pos, "%s needs %s, and has %d", s.Text, plural.Count(len(d.Params), "argument"), len(s.Args))
 		}

@@ -718,7 +718,7 @@ func (l *Loader) Instance(s *Scope, u *syntax.Instance, outer Site, at func(synt
 	}
 	for _, w := range u.Substitutions {
 		if !r.used[w.Text] {
-			l.Fail(at(w.Pos), "%s is no constant or variable of module %s", w.Text, u.Module.Text)
+			l.Fail(at(w.Pos), "%s is not a constant or variable of module %s", w.Text, u.Module.Text)
 		}
 	}
 	if u.Text != "" {

@@ -338,7 +338,7 @@ func (l *lexer) scan() (token, error) {
 			} else if _, ok := infix[w]; ok || slices.Contains([]string{`\A`, `\E`, `\AA`, `\EE`}, w) {
 				t.kind, t.text = symbol, w
 			} else {
-				return t, l.fail(t.pos, "%s is no operator of TLA+", w)
+				return t, l.fail(t.pos, "%s is not a TLA+ operator", w)
 			}
 			l.byteAt += 1 + n
 			return t, nil
@@ -363,7 +363,7 @@ func (l *lexer) scan() (token, error) {
 		}
 		return t, nil
 	}
-	return t, l.fail(t.pos, "%q is no part of TLA+", r)
+	return t, l.fail(t.pos, "%q is not part of TLA+", r)
 }
 
 func (l *lexer) quoted(t token) (token, error) {

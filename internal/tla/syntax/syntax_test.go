@@ -248,7 +248,7 @@ func TestErrorsHaveACaret(t *testing.T) {
 		{"a /\\ b \\/ c", "test:1:8: /\\ and \\/ bind equally: put one of them in parentheses\n    a /\\ b \\/ c\n           ^"},
 		{"a = b = c", "test:1:7: = and = bind equally: put one of them in parentheses\n    a = b = c\n          ^"},
 		{"{1, 2", "test:1:6: } is expected after the list, not the end of the text\n    {1, 2\n         ^"},
-		{"x \\foo y", "test:1:3: \\foo is no operator of TLA+\n    x \\foo y\n      ^"},
+		{"x \\foo y", "test:1:3: \\foo is not a TLA+ operator\n    x \\foo y\n      ^"},
 		{`"abc`, "test:1:1: the string does not end on its line\n    \"abc\n    ^"},
 		{"(* abc", "test:1:1: the comment does not end: (* needs its *)\n    (* abc\n    ^"},
 		{"a b", "test:1:3: b is not expected after the expression\n    a b\n      ^"},

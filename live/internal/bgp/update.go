@@ -30,7 +30,7 @@ type Update struct {
 }
 
 // ErrOther is the error of a message that is no UPDATE.
-var ErrOther = errors.New("the message is no UPDATE")
+var ErrOther = errors.New("the message is not an UPDATE")
 
 // ReadMessage reads a message with its header: an UPDATE, or the bytes of another message.
 func ReadMessage(c *cursor.Cursor, size ASSize) (u *Update, other []byte) {

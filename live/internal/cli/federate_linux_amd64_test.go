@@ -144,7 +144,7 @@ not followed: d takes no part: domain d at 127.0.0.1:1: dial tcp 127.0.0.1:1: co
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	write("b.log", strings.Replace(string(log), `"bits":1,`, `"bits":0,`, 1))
-	if code, _, errs := federate("audit", "--config", "b.yaml"); code == 0 || !strings.Contains(errs, "the signature is not that of the domain's key") {
+	if code, _, errs := federate("audit", "--config", "b.yaml"); code == 0 || !strings.Contains(errs, "the signature does not match the domain's key") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

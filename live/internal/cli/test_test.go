@@ -204,7 +204,7 @@ func TestLiveRefuses(t *testing.T) {
 	t.Run("cgo", func(t *testing.T) { // is followed up to the calls of C
 		code, out, notes := explore(t, module("m.go", "package m\n\nfunc F(x int) bool { return x != 9 && g(x) != 7 }\n",
 			"c.go", "package m\n\n// int f(int x) { return x; }\nimport \"C\"\n\nfunc g(x int) int { return int(C.f(C.int(x))) }\n", "m_test.go", explores))
-		if code != exitcode.Violated || !strings.Contains(out, "live: f: x=0x9") || !strings.Contains(notes, "cgo has made it") {
+		if code != exitcode.Violated || !strings.Contains(out, "live: f: x=0x9") || !strings.Contains(notes, "cgo generated it") {
 			t.Errorf("exit code %d\n%s\n%s", code, out, notes)
 		}
 	})

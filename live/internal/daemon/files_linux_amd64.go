@@ -255,7 +255,7 @@ func address(text string) (netip.AddrPort, error) {
 	}
 	a, ok := netip.AddrFromSlice(bytes)
 	if !ok {
-		return netip.AddrPort{}, fmt.Errorf("%q is no address", text)
+		return netip.AddrPort{}, fmt.Errorf("%q is not an address", text)
 	}
 	p, err := strconv.ParseUint(port, 16, 16)
 	return netip.AddrPortFrom(a, uint16(p)), err

@@ -85,7 +85,7 @@ func parseStatement(b []byte, key ed25519.PublicKey) (*Statement, error) {
 	signed := c.Bytes(c.Left(), "an entry")
 	c = cursor.New(signed, ed25519.SignatureSize)
 	if prefix := c.Bytes(len(signedPrefix), "an entry"); string(prefix) != signedPrefix || !ed25519.Verify(key, signed, signature) {
-		return nil, errors.New("the domain has not signed what it says")
+		return nil, errors.New("the domain did not sign this statement")
 	}
 	e := Entry{Domain: readText(c), Peer: readText(c), Number: c.Uint32("a number"), Previous: hexBytes(readText(c))}
 	e.TimeMs = int64(c.Uint32("a time"))<<32 | int64(c.Uint32("a time"))
@@ -260,7 +260,7 @@ func (x *line) check(domain string, key ed25519.PublicKey, given map[string]Give
 	case max(len(e.Domain), len(e.Peer), len(e.Previous), len(e.Session), len(e.Commitment)) > maxNameBytes:
 		return errors.New("a field is longer than one may be")
 	case !ed25519.Verify(key, signed, x.Signature):
-		return errors.New("the signature is not that of the domain's key")
+		return errors.New("the signature does not match the domain's key")
 	case e.Domain != domain:
 		return fmt.Errorf("it is of domain %s", e.Domain)
 	case int(e.Number) != g.Entries+1 || !bytes.Equal(e.Previous, g.last):

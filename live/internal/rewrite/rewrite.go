@@ -73,7 +73,7 @@ type file struct {
 	bodies   []string // second bodies, which follow the file
 	owners   []owner
 	function string // that is written
-	made     bool   // cgo has made it; it stays as it is
+	made     bool   // cgo generated it; it stays as it is
 }
 
 // edit inserts text at a place, in place of what is up to end.
@@ -147,7 +147,7 @@ func (u *unit) rewrite() (functions []function) {
 		for _, d := range f.tree.Decls {
 			if f.made {
 				functions = append(functions, function{pos: d.Pos(), name: "cgo",
-					reason: "cgo has made it, and what C computes cannot be followed; CGO_ENABLED=0 builds without"})
+					reason: "cgo generated it, and computations in C cannot be followed; CGO_ENABLED=0 builds without cgo"})
 				continue
 			}
 			use := usageOf(u.info, d)

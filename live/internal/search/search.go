@@ -118,7 +118,7 @@ func (s *searcher) left() string {
 	case len(r.Diverged) > 0:
 		return "some runs did not take the branch that was solved for"
 	case len(r.Lost) > 0 || r.Stale > 0:
-		return "some values lost what they depend on"
+		return "some values lost their dependencies"
 	}
 	return ""
 }

@@ -84,7 +84,7 @@ func TestSearch(t *testing.T) {
 			r := tree(values)
 			r.Path.Lost[1]++
 			return r
-		}, 4, 1, "some values lost what they depend on"},
+		}, 4, 1, "some values lost their dependencies"},
 		{"branches that are not recorded", 100, func(values []uint64) Run {
 			r := tree(values)
 			r.Path.Dropped++

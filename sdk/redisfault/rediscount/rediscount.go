@@ -52,7 +52,7 @@ func New(operations ...Operation) *Counter {
 			c.commands[n] = at
 		}
 		if len(o.Commands) == 0 && c.others != nil {
-			panic(fmt.Sprintf("rediscount: %s is the second operation that stands for all other commands; list "+
+			panic(fmt.Sprintf("rediscount: %s is the second operation for all other commands; list "+
 				"the commands of one", o.Name))
 		} else if len(o.Commands) == 0 {
 			c.others = at

@@ -1,3 +1,9 @@
+def choose(choices, unique):
+    """Draws an operation, its key and its input. No two puts write the same value."""
+    op, key = choices.choice(["put", "get"]), choices.choice(KEYS)
+    return op, key, unique if op == "put" else None
+
+
 def say(**record):
     report.write(json.dumps(record).encode() + b"\n")
 
@@ -24,11 +30,10 @@ def is_skipped(name, k):
 def work(name, seed):
     choices, life, start = random.Random(seed), 0, time.time()
     for k in range(OPERATIONS):
-        op, key = choices.choice(["put", "get"]), "k%d" % choices.randrange(KEYS)
+        op, key, value = choose(choices, "%s-%d" % (name, k))
         if all(is_skipped(name, later) for later in range(k, OPERATIONS)):
             return
         time.sleep(max(0, start + k * PAUSE_S - time.time()))
-        value = "%s-%d" % (name, k) if op == "put" else None  # no two operations write the same value
         if not is_skipped(name, k) and not operation("%s.%d" % (name, life), op, key, value):
             life += 1  # the operation may still take effect, so its client continues under a new name
 
@@ -42,5 +47,5 @@ for c in clients:
 say(type="done")      # faults end
 sys.stdin.readline()  # the line "check" comes when the system has had time to recover
 say(type="check")     # the reads after this show what the system kept
-for k in range(KEYS):
-    operation("reader%d" % k, "get", "k%d" % k)
+for key in KEYS:
+    operation("reader-%s" % key, "get", key)

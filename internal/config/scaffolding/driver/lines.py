@@ -8,7 +8,8 @@ import threading
 import time
 
 SERVER, PORT = "n1", 8080
-CLIENTS, OPERATIONS, PAUSE_S, KEYS = 4, 200, 0.1, 5
+CLIENTS, OPERATIONS, PAUSE_S = 4, 200, 0.1
+KEYS = ["k0", "k1", "k2", "k3", "k4"]
 report = open(os.environ["BLOODHOUND_REPORT"], "ab", buffering=0)  # unbuffered: one write for each record
 skipped = json.loads(os.environ.get("BLOODHOUND_SKIP") or "[]")
 

@@ -212,7 +212,7 @@ func parseTime(text string) (us int64, err error) {
 	whole, part, extended := strings.Cut(text, ".")
 	s, err := strconv.ParseUint(whole, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time in seconds", text)
+		return 0, fmt.Errorf("%q is not a time in seconds", text)
 	}
 	us = int64(s) * second
 	if extended {
@@ -231,17 +231,17 @@ func parseAS(text string) (uint32, error) {
 	if !dotted {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return 0, fmt.Errorf("%q is no AS number", text)
+			return 0, fmt.Errorf("%q is not an AS number", text)
 		}
 		return uint32(n), nil
 	}
 	h, err := strconv.ParseUint(high, 10, 16)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no AS number", text)
+		return 0, fmt.Errorf("%q is not an AS number", text)
 	}
 	n, err := strconv.ParseUint(low, 10, 16)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no AS number", text)
+		return 0, fmt.Errorf("%q is not an AS number", text)
 	}
 	return uint32(h<<16 | n), nil
 }
@@ -259,7 +259,7 @@ func parseAttributes(f []string) (a *bgp.Attributes, err error) {
 	case "INCOMPLETE":
 		a.Origin = bgp.Incomplete
 	default:
-		return nil, fmt.Errorf("%q is no origin", f[1])
+		return nil, fmt.Errorf("%q is not an origin", f[1])
 	}
 	if f[2] != "" {
 		if a.NextHop, err = netip.ParseAddr(f[2]); err != nil {
@@ -269,7 +269,7 @@ func parseAttributes(f []string) (a *bgp.Attributes, err error) {
 	for i, field := range []**uint32{&a.LocalPref, &a.MED} {
 		n, err := strconv.ParseUint(f[3+i], 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number of 32 bits", f[3+i])
+			return nil, fmt.Errorf("%q is not a 32-bit number", f[3+i])
 		}
 		if n > 0 {
 			*field = new(uint32(n))
@@ -289,7 +289,7 @@ func parseAttributes(f []string) (a *bgp.Attributes, err error) {
 			return nil, err
 		}
 		if a.Aggregator.Address, err = netip.ParseAddr(address); err != nil || !a.Aggregator.Address.Is4() {
-			return nil, fmt.Errorf("%q is no aggregator", f[7])
+			return nil, fmt.Errorf("%q is not an aggregator", f[7])
 		}
 	}
 	return a, nil
@@ -332,7 +332,7 @@ func parseCommunity(text string) (bgp.Community, error) {
 	h, err1 := strconv.ParseUint(high, 10, 16)
 	n, err2 := strconv.ParseUint(low, 10, 16)
 	if err1 != nil || err2 != nil {
-		return 0, fmt.Errorf("%q is no community", text)
+		return 0, fmt.Errorf("%q is not a community", text)
 	}
 	return bgp.Community(h<<16 | n), nil
 }
