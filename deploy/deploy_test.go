@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -220,6 +221,44 @@ func TestImages(t *testing.T) {
 	}
 	if want := "install -d -o 1000 -g 1000 " + i.env["HOME"]; !strings.Contains(string(text), want) {
 		t.Errorf("the home %s is not made for the user", i.env["HOME"])
+	}
+}
+
+// programs finds what `make build` writes into bin.
+var programs = regexp.MustCompile(`-o (?:\.\./)?bin/(\S+)`)
+
+// The image has all programs of `make build` beside each other, but for the driver that bloodhound embeds: bloodhound looks for
+// bloodhound-live and bloodhound-drivers in its own folder.
+func TestImageHasAllPrograms(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, _, _ := strings.Cut(string(makefile[bytes.Index(makefile, []byte("\nbuild:")):]), "\n\n")
+	var names []string
+	for _, m := range programs.FindAllStringSubmatch(rule, -1) {
+		if m[1] != "bloodhound-driver" {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) < 3 {
+		t.Fatalf("make build makes %q only", names)
+	}
+	stages := parse(t, "Dockerfile")
+	var taken, ran string
+	for _, c := range stages[0].Commands {
+		if run, ok := c.(*instructions.RunCommand); ok {
+			ran += strings.Join(run.CmdLine, " ")
+		}
+	}
+	for _, c := range stages[len(stages)-1].Commands {
+		if cp, ok := c.(*instructions.CopyCommand); ok && cp.DestPath == "/usr/local/bin/" {
+			taken = strings.Join(cp.SourcePaths, " ")
+		}
+	}
+	want := "make build && mkdir /programs && cp bin/" + strings.Join(names, " bin/") + " /programs/"
+	if taken != "/programs/" || !strings.Contains(ran, want) {
+		t.Errorf("the image copies %q, of which the build says\n%s\nnot\n%s", taken, ran, want)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/module"
+
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 )
 
 // file is one of an archive. Its name is a path with slashes; the folders that lead to it are implied.
@@ -60,12 +62,18 @@ func collect(src *source, program, live, drivers, server []byte) (*content, erro
 	return c, err
 }
 
-// archive lays the content out below one folder.
-func (c *content) archive(top string) []file {
-	list := []file{
+// programs are the files that belong beside each other: bloodhound finds the others in its own folder.
+func (c *content) programs() []file {
+	return []file{
 		{"bloodhound", 0o755, c.program},
 		{"bloodhound-live", 0o755, c.live},
-		{"bloodhound-drivers", 0o755, c.drivers},
+		{driverfile.DriversName, 0o755, c.drivers},
+	}
+}
+
+// archive lays the content out below one folder.
+func (c *content) archive(top string) []file {
+	list := append(c.programs(), []file{
 		{"LICENSE", 0o644, c.license},
 		{"LICENSE.third-party", 0o644, c.third},
 		{"README.md", 0o644, c.readme},
@@ -73,7 +81,7 @@ func (c *content) archive(top string) []file {
 		{"completions/bloodhound.bash", 0o644, c.bash},
 		{"completions/_bloodhound", 0o644, c.zsh},
 		{"completions/bloodhound.fish", 0o644, c.fish},
-	}
+	}...)
 	for _, f := range c.manual {
 		list = append(list, file{"man/man1/" + f.name, f.mode, f.content})
 	}

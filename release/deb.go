@@ -17,15 +17,12 @@ type deb struct {
 
 // debOf lays the content out where Debian's programs look for it.
 func debOf(src *source, t target, c *content) (*deb, error) {
-	d := &deb{version: debVersion(src.version), arch: t.arch, files: []file{
-		{"usr/bin/bloodhound", 0o755, c.program},
-		{"usr/bin/bloodhound-live", 0o755, c.live},
-		{"usr/bin/bloodhound-drivers", 0o755, c.drivers},
+	d := &deb{version: debVersion(src.version), arch: t.arch, files: append(under("usr/bin", c.programs()), []file{
 		{"usr/share/bash-completion/completions/bloodhound", 0o644, c.bash},
 		{"usr/share/zsh/vendor-completions/_bloodhound", 0o644, c.zsh},
 		{"usr/share/fish/vendor_completions.d/bloodhound.fish", 0o644, c.fish},
 		{"usr/share/doc/bloodhound/copyright", 0o644, append(append(bytes.Clone(c.license), '\n'), c.third...)},
-	}}
+	}...)}
 	for _, f := range append(under("man/man1", c.manual), file{"doc/bloodhound/changelog", 0o644, c.changes}) {
 		content, err := gzipped(f.content)
 		if err != nil {

@@ -15,12 +15,12 @@ import (
 
 const imageUser = "1000:1000"
 
-// image is a container image in the form of `docker save`. It has the program, the certificates by which it trusts registries and stores, and folders to
+// image is a container image in the form of `docker save`. It has the programs, the certificates by which it trusts registries and stores, and folders to
 // work in.
-func image(src *source, t target, program []byte) ([]byte, error) {
+func image(src *source, t target, c *content) ([]byte, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		var b bytes.Buffer
-		err := writeTar(&b, imageFiles(program), src.time)
+		err := writeTar(&b, imageFiles(c), src.time)
 		return io.NopCloser(&b), err
 	})
 	if err != nil {
@@ -65,16 +65,15 @@ func image(src *source, t target, program []byte) ([]byte, error) {
 }
 
 // imageFiles are the files of the image.
-func imageFiles(program []byte) []file {
-	return []file{
-		{"usr/bin/bloodhound", 0o755, program},
+func imageFiles(c *content) []file {
+	return append(under("usr/bin", c.programs()), []file{
 		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/sbin/nologin\nbloodhound:x:1000:1000::/home/bloodhound:/sbin/nologin\n")},
 		{"etc/group", 0o644, []byte("root:x:0:\nbloodhound:x:1000:\n")},
 		{"etc/ssl/certs/ca-certificates.crt", 0o644, authorities()},
 		{"tmp/", 0o1777, nil},
 		{"srv/", 0o1777, nil},
 		{"home/bloodhound/", 0o1777, nil},
-	}
+	}...)
 }
 
 // authorities are those that Mozilla trusts without conditions, in PEM.

@@ -128,7 +128,7 @@ func (t target) release(src *source, out string) ([]string, error) {
 	if err := write(d.file(), content, err); err != nil {
 		return nil, err
 	}
-	content, err = image(src, t, program)
+	content, err = image(src, t, c)
 	if err := write(name+"-image.tar", content, err); err != nil {
 		return nil, err
 	}

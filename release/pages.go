@@ -5,27 +5,23 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
+	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
-	"github.com/bloodhound-dst/bloodhound/internal/program"
+	"github.com/bloodhound-dst/bloodhound/internal/program/manpages"
 )
 
-// manual makes a page of each verb.
+// manual makes a page of each verb of bloodhound. Those of live come from its module, and its first page replaces the root's.
 func manual(src *source) ([]file, error) {
 	dir, err := os.MkdirTemp("", "bloodhound-release-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	root := cli.Commands()
-	root.DisableAutoGenTag = true
-	appendExitCodes(root)
-	header := &doc.GenManHeader{Section: "1", Date: &src.time, Source: "Bloodhound " + src.version, Manual: "Bloodhound"}
-	if err := doc.GenManTree(root, header, dir); err != nil {
+	if err := manpages.Write(dir, cli.Commands(), src.time, src.version); err != nil {
+		return nil, err
+	}
+	if err := src.goRun("live", "./internal/cli/manpages", dir, src.version, strconv.FormatInt(src.time.Unix(), 10)); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(dir)
@@ -41,19 +37,6 @@ func manual(src *source) ([]file, error) {
 		list = append(list, file{e.Name(), 0o644, text})
 	}
 	return list, nil
-}
-
-// appendExitCodes adds the exit codes of each command to its description, which is all that its manual page shows.
-func appendExitCodes(c *cobra.Command) {
-	if exits := program.ExitLines(c); exits != nil {
-		if c.Long == "" {
-			c.Long = c.Short + "."
-		}
-		c.Long += "\n\nExit codes:\n\n    " + strings.Join(exits, "\n    ")
-	}
-	for _, sub := range c.Commands() {
-		appendExitCodes(sub)
-	}
 }
 
 // completions are the scripts of three shells, which ask the program what may follow.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -220,10 +221,13 @@ func TestPackage(t *testing.T) {
 	if out := call("--verify", "bloodhound"); out != "" {
 		t.Errorf("dpkg --verify: %s", out)
 	}
-	if out, err := exec.Command(filepath.Join(root, "usr/bin/bloodhound")).Output(); err != nil || string(out) != "odd\n" {
-		t.Errorf("the program: %q, %v", out, err)
+	for name, want := range map[string]string{"bloodhound": "odd\n", "bloodhound-live": "live\n", "bloodhound-drivers": "drivers\n"} {
+		if out, err := exec.Command(filepath.Join(root, "usr/bin", name)).Output(); err != nil || string(out) != want {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
 	}
-	for _, name := range []string{"usr/share/man/man1/bloodhound-run.1.gz", "usr/share/bash-completion/completions/bloodhound",
+	for _, name := range []string{"usr/share/man/man1/bloodhound-run.1.gz", "usr/share/man/man1/bloodhound-live-test.1.gz",
+		"usr/share/bash-completion/completions/bloodhound",
 		"usr/share/doc/bloodhound/changelog.gz"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
@@ -266,12 +270,19 @@ func TestPages(t *testing.T) {
 		}
 	}
 	walk(cli.Commands())
+	// Those of another module, whose page of live replaces the root's.
+	for _, verb := range []string{"build", "federate", "federate-audit", "federate-check", "federate-key", "federate-origin", "test", "try"} {
+		want = append(want, "bloodhound-live-"+verb+".1")
+	}
 	slices.Sort(want)
 	var got []string
 	for _, p := range pages {
 		got = append(got, p.name)
 		if !strings.Contains(string(p.content), `"Nov 2026" "Bloodhound v1.2.3-rc.1"`) || strings.Contains(string(p.content), "Auto generated") {
 			t.Errorf("the first lines of %s are\n%.300s", p.name, p.content)
+		}
+		if p.name == "bloodhound-live.1" && !strings.Contains(string(p.content), "bloodhound-live-try(1)") {
+			t.Errorf("%s is not the page of live's own module:\n%s", p.name, p.content)
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -332,12 +343,13 @@ func TestLicenses(t *testing.T) {
 }
 
 func TestImage(t *testing.T) {
-	once, err := image(src, target{"linux", "arm64"}, []byte("program"))
+	programs := &content{program: []byte("program"), live: []byte("live"), drivers: []byte("drivers")}
+	once, err := image(src, target{"linux", "arm64"}, programs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if twice, _ := image(src, target{"linux", "arm64"}, []byte("program")); !bytes.Equal(once, twice) {
-		t.Error("two images of the same program differ")
+	if twice, _ := image(src, target{"linux", "arm64"}, programs); !bytes.Equal(once, twice) {
+		t.Error("two images of the same programs differ")
 	}
 	img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(once)), nil }, nil)
 	if err != nil {
@@ -350,6 +362,33 @@ func TestImage(t *testing.T) {
 	if c.Architecture != "arm64" || c.OS != "linux" || !c.Created.Equal(noon) || c.Config.User != "1000:1000" ||
 		c.Config.Labels["org.opencontainers.image.revision"] != tested {
 		t.Errorf("%+v", c)
+	}
+	layers, err := img.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d layers, %v", len(layers), err)
+	}
+	layer, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer layer.Close()
+	got := map[string]string{}
+	for r := tar.NewReader(layer); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r)
+		if name, ok := strings.CutPrefix(h.Name, path.Dir(c.Config.Entrypoint[0])[1:]+"/"); ok && name != "" && h.Mode == 0o755 {
+			got[name] = string(text)
+		}
+	}
+	want := map[string]string{"bloodhound": "program", "bloodhound-live": "live", "bloodhound-drivers": "drivers"}
+	if !maps.Equal(got, want) {
+		t.Errorf("beside the entrypoint are %q, not %q", got, want)
 	}
 	if n := strings.Count(string(authorities()), "BEGIN CERTIFICATE"); n < 50 {
 		t.Errorf("%d authorities", n)

@@ -149,6 +149,21 @@ func (s *source) build(t target, pkg string, flags ...string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
+// goRun executes a command of a module of the source on this machine.
+func (s *source) goRun(module, pkg string, args ...string) error {
+	folder, err := filepath.Abs(filepath.Join(s.root, module))
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", append([]string{"run", pkg}, args...)...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(folder, "go.work")) // it takes the root from this commit
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go run %s in %s: %w\n%s", pkg, module, err, out)
+	}
+	return nil
+}
+
 // buildBloodhound compiles the command bloodhound with the driver program in it. Worlds are Linux, whatever system this program is for.
 func (s *source) buildBloodhound(t target) ([]byte, error) {
 	driver, err := s.build(target{"linux", t.arch}, "./cmd/"+driverfile.FileName)

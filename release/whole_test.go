@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,7 +107,7 @@ func TestWhole(t *testing.T) {
 		if out := call(t, top, noGo, []int{1}, program, "explore", "quickstart"); !strings.Contains(out, "violated: linearizable (safety)") {
 			t.Errorf("%s: quickstart: %s", x, out)
 		}
-		inWorld(t, program, filepath.Join(outs[0], name(x)+"-image.tar"), strings.TrimSpace(named(x)))
+		inWorld(t, program, filepath.Join(outs[0], name(x)+"-image.tar"), strings.TrimSpace(named(x)), strings.TrimSpace(live))
 	}
 }
 
@@ -173,18 +174,22 @@ func isFor(path string, x target) error {
 	return nil
 }
 
-// inWorld has a node of a world run the image.
-func inWorld(t *testing.T, program, image, says string) {
+// inWorld runs the image as two nodes of a world, and reads what bloodhound and bloodhound-live say of themselves.
+func inWorld(t *testing.T, program, image string, says ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	text := "simulation: {max_time: 5s}\nnodes:\n  hound: {image: \"docker-archive:" + image + "\", command: [--version], restart: \"no\"}\n"
+	text := "simulation: {max_time: 5s}\nnodes:\n"
+	for name, command := range map[string]string{"hound": "--version", "live": "live, --version"} {
+		text += fmt.Sprintf("  %s: {image: %q, command: [%s], restart: \"no\"}\n", name, "docker-archive:"+image, command)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "bloodhound.yaml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing but crashes is judged, which is unknown.
 	out := call(t, dir, append(noGo, "BLOODHOUND_IMAGES="+filepath.Join(dir, "store")), []int{5}, program, "run", "--logs")
-	if !strings.Contains(out, says) || !strings.Contains(out, "ended by itself with exit code 0") || !strings.Contains(out, ", reproducible") {
-		t.Errorf("the image in a world: %s", out)
+	missing := slices.DeleteFunc(says, func(line string) bool { return strings.Contains(out, line) })
+	if len(missing) > 0 || !strings.Contains(out, "ended by itself with exit code 0") || !strings.Contains(out, ", reproducible") {
+		t.Errorf("the image in a world, without %q: %s", missing, out)
 	}
 }
 
@@ -222,7 +227,7 @@ var usable = map[string][]string{
 }
 
 // A new module can use each module once it is released and those before it in the order of releases, and no other. When all are released,
-// copied folders of examples are built.
+// copied folders of examples are built, some without the lines of their go.mod that name this checkout (examples/README.md).
 func TestReleasesInOrder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds packages")
@@ -253,16 +258,22 @@ func TestReleasesInOrder(t *testing.T) {
 		}
 		call(t, user, env, succeeds, "go", build...)
 	}
-	for name, command := range map[string][]string{
-		"inprocess/bank": {"test", "-run", "^TestBank$", ".", "-sim.runs=10"},
-		"quickstart":     {"build", "-o", filepath.Join(dir, "kv"), "./kv"},
-		"servers":        {"build", "./..."},
+	ofCheckout := []string{"mod", "edit", "-dropreplace=" + modulePath, "-dropreplace=" + livePath}
+	for name, commands := range map[string][][]string{
+		"inprocess/bank": {{"test", "-run", "^TestBank$", ".", "-sim.runs=10"}},
+		"quickstart":     {{"build", "-o", filepath.Join(dir, "kv"), "./kv"}},
+		"servers":        {{"build", "./..."}},
+		"live":           {ofCheckout, {"build", "-o", filepath.Join(dir, "live-kv"), "./kv"}},
+		"handlers/dns":   {ofCheckout, {"vet", "."}},
+		"handlers/raft":  {ofCheckout, {"vet", "."}},
 	} {
 		copied := filepath.Join(dir, name)
 		if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "examples", name))); err != nil {
 			t.Fatal(err)
 		}
-		call(t, copied, env, succeeds, "go", command...)
+		for _, command := range commands {
+			call(t, copied, env, succeeds, "go", command...)
+		}
 	}
 }
 
@@ -280,6 +291,7 @@ func TestGoInstall(t *testing.T) {
 	env := append(proxied(t, dir), "GOBIN="+filepath.Join(dir, "bin"))
 	call(t, dir, env, succeeds, "go", "install", modulePath+"/cmd/bloodhound@latest")
 	call(t, dir, env, succeeds, "go", "install", livePath+"/cmd/bloodhound-live@latest")
+	call(t, dir, env, succeeds, "go", "install", driversPath+"/cmd/bloodhound-drivers@latest")
 	installed := filepath.Join(dir, "bin", "bloodhound")
 	if out := call(t, dir, noGo, succeeds, installed, "live", "--version"); !strings.HasPrefix(out, "bloodhound-live "+version+" (") {
 		t.Errorf("live --version: %s", out)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,12 +92,14 @@ func newActionRunner(t *testing.T) actionRunner {
 		t.Fatal(err)
 	}
 	r.write(t, filepath.Join(r.action, ".ci", "program"), string(script))
-	r.write(t, filepath.Join(r.action, "go.mod"), "module m\n")
-	// go env GOVERSION, or go build -o FILE.
+	for _, module := range []string{"", "live", "drivers"} {
+		r.write(t, filepath.Join(r.action, module, "go.mod"), "module m\n")
+	}
+	// go env GOVERSION, or go build -o FILE PACKAGE, whose program says where it was built.
 	r.write(t, filepath.Join(r.bin, "go"), `#!/bin/bash
 [ "$1" = env ] && { echo "${FAKE_GO:-go1.26.1}"; exit; }
 while [ "$1" != -o ]; do shift; done
-printf '#!/bin/sh\necho built\n' >"$2"
+printf '#!/bin/sh\necho built %s\n' "$(basename "$PWD") $3" >"$2"
 chmod +x "$2"
 `)
 	if err := os.MkdirAll(r.temp, 0o777); err != nil {
@@ -136,12 +139,18 @@ func (r actionRunner) run(t *testing.T, step string, variables ...string) (log s
 	return string(out), cmd.ProcessState.ExitCode(), outputs
 }
 
-// release makes a release of a program that prints a text. digest replaces the one of the archive in the list, if it is not empty.
+// ownPrograms are those of the action.
+var ownPrograms = []string{"bloodhound", "bloodhound-drivers", "bloodhound-live"}
+
+// builtIn has what newActionRunner's go says of each program: the folder of its module and its package.
+var builtIn = map[string]string{"bloodhound": "action ./cmd/bloodhound", "bloodhound-drivers": "drivers ./cmd/bloodhound-drivers",
+	"bloodhound-live": "live ./cmd/bloodhound-live"}
+
+// release makes a release whose programs print a text and their names. digest replaces the one of the archive in the list, if it is not empty.
 func (r actionRunner) release(t *testing.T, tag, text, digest string) {
 	t.Helper()
 	name := "bloodhound-" + tag + "-linux-" + runtime.GOARCH
 	archive := filepath.Join(r.releases, tag, name+".tar.gz")
-	program := "#!/bin/sh\necho " + text + "\n"
 	r.write(t, archive, "")
 	f, err := os.Create(archive)
 	if err != nil {
@@ -149,8 +158,11 @@ func (r actionRunner) release(t *testing.T, tag, text, digest string) {
 	}
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
-	w.WriteHeader(&tar.Header{Name: name + "/bloodhound", Mode: 0o755, Size: int64(len(program))})
-	w.Write([]byte(program))
+	for _, file := range append([]string{"README.md"}, ownPrograms...) {
+		program := "#!/bin/sh\necho " + text + " " + file + "\n"
+		w.WriteHeader(&tar.Header{Name: name + "/" + file, Mode: 0o755, Size: int64(len(program))})
+		w.Write([]byte(program))
+	}
 	if err := errors.Join(w.Close(), z.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +177,7 @@ func (r actionRunner) release(t *testing.T, tag, text, digest string) {
 	r.write(t, filepath.Join(r.releases, tag, "SHA256SUMS"), fmt.Sprintf("%064d  another.tar.gz\n%s  %s\n", 0, digest, filepath.Base(archive)))
 }
 
-// The program is that of the release, whose digest is checked, or is built; the second time it comes from the cache.
+// The programs come from the release, whose digest is checked, or are built; the second time they come from the cache.
 func TestActionProgram(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("releases for the action are for Linux")
@@ -198,16 +210,32 @@ func TestActionProgram(t *testing.T) {
 				}
 				return
 			}
-			if out, err := exec.Command(outputs["program"]).Output(); strings.TrimSpace(string(out)) != c.prints || outputs["program"] != program {
-				t.Errorf("the program %s prints %q, %v", outputs["program"], out, err)
+			if outputs["program"] != program {
+				t.Errorf("the program is %s", outputs["program"])
 			}
-			if entries, _ := os.ReadDir(filepath.Dir(program)); len(entries) != 1 {
-				t.Errorf("the cache would have %v", entries)
+			prints := map[string]string{}
+			entries, _ := os.ReadDir(filepath.Dir(program))
+			for _, e := range entries {
+				out, err := exec.Command(filepath.Join(filepath.Dir(program), e.Name())).Output()
+				if err != nil {
+					t.Error(err)
+				}
+				prints[e.Name()] = strings.TrimSpace(string(out))
+			}
+			want := map[string]string{}
+			for _, name := range ownPrograms {
+				if want[name] = c.prints + " " + name; c.prints == "built" {
+					want[name] = c.prints + " " + builtIn[name]
+				}
+			}
+			if !maps.Equal(prints, want) {
+				t.Errorf("the cache would have %q, not %q", prints, want)
 			}
 			// With the cache there is no need of Go, of curl and of the network.
 			r.write(t, filepath.Join(r.bin, "go"), "#!/bin/sh\necho go is called; exit 1\n")
 			r.write(t, filepath.Join(r.bin, "curl"), "#!/bin/sh\necho curl is called; exit 1\n")
-			if log, code, again := r.run(t, "get", "ACTION_REF="+c.ref); code != 0 || log != "from the cache\n"+c.prints+"\n" || again["program"] != program {
+			log, code, again := r.run(t, "get", "ACTION_REF="+c.ref)
+			if code != 0 || log != "from the cache\n"+want["bloodhound"]+"\n" || again["program"] != program {
 				t.Errorf("the second time: exit code %d\n%s", code, log)
 			}
 		})
@@ -217,6 +245,13 @@ func TestActionProgram(t *testing.T) {
 	r.write(t, filepath.Join(r.temp, "bloodhound-program", "bloodhound"), "#!/bin/sh\nexit 1\n")
 	if log, code, _ := r.run(t, "get"); code != 0 || !strings.Contains(log, "built from the source") {
 		t.Errorf("a broken program: exit code %d\n%s", code, log)
+	}
+	// So is a cache that lacks one of the programs.
+	if err := os.Remove(filepath.Join(r.temp, "bloodhound-program", "bloodhound-drivers")); err != nil {
+		t.Fatal(err)
+	}
+	if log, code, _ := r.run(t, "get"); code != 0 || !strings.Contains(log, "built from the source") {
+		t.Errorf("a missing program: exit code %d\n%s", code, log)
 	}
 	r.release(t, "v1.2.4", "released", "")
 	r.write(t, filepath.Join(r.releases, "v1.2.4", "SHA256SUMS"), "\n")

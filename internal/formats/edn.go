@@ -1,5 +1,6 @@
-// Package formats reads histories that other tools wrote: EDN and JSON of Jepsen, and transactions over registers in the files of Plume,
-// AWDIT, DBCop and Cobra. Only the verb check of the command line needs it; package history has the records of Bloodhound itself.
+// Package formats recognizes and reads histories that other tools wrote: EDN and JSON of Jepsen, and transactions over registers in the
+// files of Plume, AWDIT, DBCop, Cobra and Viper. Table has a row for each format. Only the verb check of the command line needs it;
+// package history has the records of Bloodhound itself.
 package formats
 
 import (

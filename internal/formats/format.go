@@ -2,7 +2,10 @@ package formats
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -12,67 +15,35 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 )
 
-// Format is how a file or a folder holds a history.
-type Format string
-
-// Formats of one file each.
-const (
-	Records    Format = "records"     // those that history.Read reads
-	EDN        Format = "edn"         // of Jepsen
-	JepsenJSON Format = "jepsen-json" // maps as of Jepsen, one after the other or as one array
-	JepsenLog  Format = "jepsen-log"  // what jepsen.util printed of a history
-	Porcupine  Format = "porcupine"   // of the tests of Porcupine
-)
-
-// Formats of transactions that stand in sessions: in the order of their clients, and without times.
-const (
-	Plume   Format = "plume" // lines of r(key,value,session,transaction), as Plume, PolySI and AWDIT write them
-	Awdit   Format = "awdit" // the text of AWDIT's tests: "w key value", ----- between transactions, ===== between sessions
-	DBCop   Format = "dbcop" // the text of DBCop: [x:=1 y==2], --- between sessions
-	DBCopJS Format = "dbcop-json"
-	Bincode Format = "bincode" // history.bincode of DBCop
-	Cobra   Format = "cobra"   // a folder of logs
-	Viper   Format = "viper"   // a folder of logs
-)
-
-// Formats are all of them.
-var Formats = []Format{Records, EDN, JepsenJSON, JepsenLog, Porcupine, Plume, Awdit, DBCop, DBCopJS, Bincode, Cobra, Viper}
-
-// InSessions reports whether histories of this format have sessions, and no times.
-func (f Format) InSessions() bool {
-	return !slices.Contains([]Format{Records, EDN, JepsenJSON, JepsenLog, Porcupine}, f)
+// Named finds the row of a format; it is nil for others.
+func Named(f Format) *Row {
+	if i := slices.IndexFunc(Table, func(r Row) bool { return r.Format == f }); i >= 0 {
+		return &Table[i]
+	}
+	return nil
 }
 
-// OfFolder reports whether histories of this format are folders.
-func (f Format) OfFolder() bool { return f == Cobra || f == Viper }
+// OfFolder reports whether histories of this format are folders alone.
+func (r *Row) OfFolder() bool { return r.Read == nil }
 
-// Keyed reports whether the values of this format may be pairs of a key and the value proper.
-func (f Format) Keyed() bool { return f == EDN || f == JepsenJSON }
-
-// Typed reports whether the values of this format are spelt with their types.
-func (f Format) Typed() bool { return f.Keyed() || f == JepsenLog }
+// byCertainty are the rows in the order in which a history is compared with them.
+func byCertainty() []Row {
+	return slices.SortedStableFunc(slices.Values(Table), func(a, b Row) int { return cmp.Compare(a.Certainty, b.Certainty) })
+}
 
 // Recognize finds the format of a file by its name and by how it begins.
 func Recognize(name string, start []byte) Format {
-	switch path.Ext(name) {
-	case ".edn":
-		return EDN
-	case ".bincode":
-		return Bincode
+	if extension := path.Ext(name); extension != "" {
+		for i := range Table {
+			if Table[i].Extension == extension {
+				return Table[i].Format
+			}
+		}
 	}
-	if f := jsonOf(start); f != "" {
-		return f
-	}
-	if f := sessionsOf(start); f != "" {
-		return f
-	}
-	switch {
-	case isJepsenLog(start):
-		return JepsenLog
-	case isPorcupine(start):
-		return Porcupine
-	case looksLikeEDN(start):
-		return EDN
+	for _, r := range byCertainty() {
+		if r.Begins != nil && r.Begins(start) {
+			return r.Format
+		}
 	}
 	return Records
 }
@@ -83,6 +54,8 @@ func looksLikeEDN(start []byte) bool {
 	rest, isMap := strings.CutPrefix(text, "{")
 	return strings.HasPrefix(text, ";") || strings.HasPrefix(text, "#") || isMap && strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n,"), ":")
 }
+
+func trimLeft(start []byte) []byte { return bytes.TrimLeft(start, " \t\r\n") }
 
 // SkipMark passes over the mark of byte order, with which some editors begin a file.
 func SkipMark(b *bufio.Reader) error {
@@ -106,47 +79,38 @@ type Reading struct {
 
 // ReadEach reads a history event by event.
 func (r *Reading) ReadEach(in io.Reader, do func(*history.Event) error) error {
-	switch r.Format {
-	case EDN:
-		if r.InOrder {
-			return ReadEDNInOrder(in, r.Keyed, do)
-		}
-		return ReadEDN(in, r.Keyed, do)
-	case JepsenJSON:
-		if r.InOrder {
-			return ReadJepsenJSONInOrder(in, r.Keyed, do)
-		}
-		return ReadJepsenJSON(in, r.Keyed, do)
-	case JepsenLog:
-		return ReadJepsenLog(in, do)
-	case Porcupine:
-		return ReadPorcupine(in, do)
-	case Records:
-		return history.ReadEach(in, do)
+	row := Named(r.Format)
+	if row == nil || row.OfFolder() {
+		return fmt.Errorf("no file has the format %q", r.Format)
 	}
-	events, err := ReadSessions(in, r.Format)
-	if err != nil {
-		return err
-	}
-	for i := range events {
-		if err := do(&events[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return row.Read(in, r, do)
 }
 
-// ReadFolder reads a history that is a folder: of DBCop, or logs of Viper or Cobra. All have sessions and no times.
+// ReadFolder reads a history that is a folder. All such formats have sessions and no times.
 func ReadFolder(folder fs.FS) ([]history.Event, error) {
-	if f, err := folder.Open("history.bincode"); err == nil {
-		defer f.Close()
-		return ReadSessions(f, Bincode)
+	for _, r := range byCertainty() {
+		if r.Files == "" {
+			continue
+		}
+		if names, _ := fs.Glob(folder, r.Files); len(names) > 0 {
+			return r.ReadFolder(folder)
+		}
 	}
-	if isViper(folder) {
-		return readViper(folder)
+	return nil, fmt.Errorf("the folder has %s; name a history first, and the folder after it", noFiles())
+}
+
+// noFiles lists the files by which a folder would be a history.
+func noFiles() string {
+	var list []string
+	for _, r := range Table {
+		switch {
+		case r.Files == "":
+		case strings.Contains(r.Files, "*"):
+			list = append(list, "no "+r.Files+" of "+r.Tools[0])
+		default:
+			list = append(list, "no "+r.Files)
+		}
 	}
-	if logs, _ := fs.Glob(folder, "*.log"); len(logs) > 0 {
-		return readCobra(folder)
-	}
-	return nil, errors.New("the folder has no history.bincode, no *.log of Cobra and no J*.log of Viper; name a history first, and the folder after it")
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " and " + list[last]
 }

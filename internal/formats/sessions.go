@@ -18,30 +18,21 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
-// ReadSessions reads transactions over registers. Each becomes an operation named txn of a client that is its session. Events
-// are numbered so that each session keeps its order; between sessions their numbers mean nothing. Where no transaction writes 0 to
-// a key, a read of 0 found the key as it was at first, except in AWDIT's format. Errors name the line or the byte.
-func ReadSessions(r io.Reader, f Format) ([]history.Event, error) {
-	s := &sessions{at: map[string]int{}}
-	var err error
-	switch f {
-	case Plume:
-		err = s.plume(r)
-	case Awdit:
-		err = s.awdit(r)
-	case DBCop:
-		err = s.dbcop(r)
-	case DBCopJS:
-		err = s.dbcopJSON(r)
-	case Bincode:
-		err = s.bincode(bufio.NewReader(r))
-	default:
-		return nil, fmt.Errorf("unknown format %q for transactions in sessions", f)
-	}
+// bincodeFile is the name of the file that DBCop stores in a folder.
+const bincodeFile = "history.bincode"
+
+// readBincode reads the folder of a history of DBCop.
+func readBincode(folder fs.FS) (events []history.Event, err error) {
+	f, err := folder.Open(bincodeFile)
 	if err != nil {
 		return nil, err
 	}
-	return s.events(f != Awdit)
+	defer f.Close()
+	err = inSessions((*sessions).bincode, true)(f, nil, func(e *history.Event) error {
+		events = append(events, *e)
+		return nil
+	})
+	return events, err
 }
 
 // readCobra reads the logs of a folder as Cobra's clients write them, one session each.
@@ -192,7 +183,7 @@ func eachLine(r io.Reader, do func(line string) error) error {
 
 const aborted = "-1" // the transaction of writes that were aborted
 
-func (s *sessions) plume(r io.Reader) error {
+func (s *sessions) plume(r *bufio.Reader) error {
 	owner, last := map[string]string{}, map[string]string{} // session by transaction, and the last transaction by session
 	begun := map[string]*transaction{}                      // by session
 	return eachLine(r, func(line string) error {
@@ -242,7 +233,7 @@ func (s *sessions) plume(r io.Reader) error {
 	})
 }
 
-func (s *sessions) awdit(r io.Reader) error {
+func (s *sessions) awdit(r *bufio.Reader) error {
 	session := 1
 	var t *transaction
 	return eachLine(r, func(line string) error {
@@ -281,7 +272,7 @@ var (
 	dbcopAccess = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*(:=|==)[ \t]*([0-9]+|\?)(?:[ \t]+|$)`)
 )
 
-func (s *sessions) dbcop(r io.Reader) error {
+func (s *sessions) dbcop(r *bufio.Reader) error {
 	session := 1
 	return eachLine(r, func(line string) error {
 		line, _, _ = strings.Cut(line, "//")
@@ -335,7 +326,7 @@ type dbcopTransaction struct {
 	Committed *bool         `json:"committed"`
 }
 
-func (s *sessions) dbcopJSON(r io.Reader) error {
+func (s *sessions) dbcopJSON(r *bufio.Reader) error {
 	all, err := io.ReadAll(r)
 	if err != nil {
 		return err
@@ -542,22 +533,4 @@ func (s *sessions) cobra(r *bufio.Reader, session string) error {
 		n.fail("transaction %d is not finished", id)
 	}
 	return n.err
-}
-
-var (
-	startsPlume    = regexp.MustCompile(`^[rw]\([0-9]`)
-	startsAwdit    = regexp.MustCompile(`^([rw] +[0-9]|=+\s*\n|-+\s*\n\s*[rw] )`)
-	startsDBCop    = regexp.MustCompile(`^(//|-+\s*\n|\[\s*([a-zA-Z_]\w*\s*(:=|==)|\]))`)
-	startsDBCopTwo = regexp.MustCompile(`^(\{\s*"(params|info|start|end|data)"|\[\s*\[\s*(\{\s*"(events|committed)"|\]))`)
-)
-
-// sessionsOf recognizes a file of sessions by how it begins; it is empty for others.
-func sessionsOf(start []byte) Format {
-	start = bytes.TrimLeft(start, " \t\r\n")
-	for f, pattern := range map[Format]*regexp.Regexp{Plume: startsPlume, Awdit: startsAwdit, DBCop: startsDBCop, DBCopJS: startsDBCopTwo} {
-		if pattern.Match(start) && (f != DBCop || !startsAwdit.Match(start)) {
-			return f
-		}
-	}
-	return ""
 }

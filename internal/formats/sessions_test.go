@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -23,6 +24,15 @@ func told(t *testing.T, events []history.Event) string {
 		list = append(list, fmt.Sprintf("%s %s %s", o.Client, o.Type, o.Input+o.Output))
 	}
 	return strings.Join(list, "\n")
+}
+
+// readAs reads a file of a format.
+func readAs(in io.Reader, f Format) (events []history.Event, err error) {
+	err = (&Reading{Format: f}).ReadEach(in, func(e *history.Event) error {
+		events = append(events, *e)
+		return nil
+	})
+	return events, err
 }
 
 // bincode writes what DBCop stores; a session is a list of transactions, a transaction one of (write, key, value, success).
@@ -85,7 +95,7 @@ func TestSessions(t *testing.T) {
 		{DBCopJS, `{"params":{"id":0},"data":[[{"events":[{"Write":{"variable":0,"version":1}}],"committed":true}]]}`, "session 1 ok [[\"w\",0,1]]"},
 		{Bincode, string(stored), two},
 	} {
-		events, err := ReadSessions(strings.NewReader(c.in), c.format)
+		events, err := readAs(strings.NewReader(c.in), c.format)
 		if err != nil {
 			t.Errorf("%s %q: %v", c.format, c.in, err)
 			continue
@@ -93,16 +103,16 @@ func TestSessions(t *testing.T) {
 		if got := told(t, events); got != c.want {
 			t.Errorf("%s %q:\n%s\nwant\n%s", c.format, c.in, got, c.want)
 		}
-		if f := sessionsOf([]byte(c.in)); f != c.format && c.format != Bincode {
+		if f := Recognize("", []byte(c.in)); f != c.format && c.format != Bincode {
 			t.Errorf("%q is taken for %q, not %q", c.in, f, c.format)
 		}
 	}
 	for n := range stored {
-		if _, err := ReadSessions(bytes.NewReader(stored[:n]), Bincode); err == nil {
+		if _, err := readAs(bytes.NewReader(stored[:n]), Bincode); err == nil {
 			t.Errorf("the first %d bytes of %d are taken for a history", n, len(stored))
 		}
 	}
-	if _, err := ReadSessions(bytes.NewReader(append(stored, 0)), Bincode); err == nil {
+	if _, err := readAs(bytes.NewReader(append(stored, 0)), Bincode); err == nil {
 		t.Error("a byte follows the history, and the reader does not notice")
 	}
 }
@@ -161,7 +171,7 @@ func TestBrokenSessions(t *testing.T) {
 		{DBCopJS, `[[`, "not a DBCop history"},
 		{DBCopJS, `{"params":1}`, "no transactions"},
 	} {
-		if _, err := ReadSessions(strings.NewReader(c.in), c.format); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := readAs(strings.NewReader(c.in), c.format); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: %v, want %q", c.format, c.in, err, c.want)
 		}
 	}

@@ -15,12 +15,6 @@ import (
 // viperLogs are the files of a folder that Viper reads: of its own bench, and of Jepsen's clients.
 const viperLogs = "J*.log"
 
-// isViper reports whether a folder has logs as Viper reads them.
-func isViper(folder fs.FS) bool {
-	names, _ := fs.Glob(folder, viperLogs)
-	return len(names) > 0
-}
-
 // readViper reads the logs of a folder as Viper reads them: a session each, a transaction a line, in JSON or EDN. Beside r and w they have i and d, an
 // insert and a delete, which read and then write, and range, which reads all keys from one to another: those that it does not return had no
 // value. What a delete wrote is a value, as Viper has it. A transaction that is initial has the values at first.

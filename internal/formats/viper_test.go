@@ -34,8 +34,8 @@ J1 ok [["r",2,9],["r",1,null],["w",10,1],["w",11,1]]`},
 		for name, text := range c.files {
 			files[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		events, err := readViper(files)
-		if err != nil || !isViper(files) {
+		events, err := ReadFolder(files)
+		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}

@@ -44,14 +44,8 @@ type ActorDocument struct {
 
 // runActors runs the tests of packages that have worlds inside one process, and judges what their campaigns came to.
 func runActors(a *console.App, c *cobra.Command, f *campaignFlags, args []string) error {
-	var strange []string
-	c.Flags().Visit(func(g *pflag.Flag) {
-		if !slices.Contains(actorFlags, g.Name) {
-			strange = append(strange, "--"+g.Name)
-		}
-	})
-	if len(strange) > 0 {
-		return fmt.Errorf("%s has no effect with --actor-mode, which runs Go tests; leave it out", strings.Join(strange, ", "))
+	if err := requireActorFlags(c); err != nil {
+		return err
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("--actor-mode runs `go test`, and Go is not installed here: https://go.dev/dl")
@@ -116,6 +110,20 @@ func runActors(a *console.App, c *cobra.Command, f *campaignFlags, args []string
 		printWorld(a, &doc.Worlds[i])
 	}
 	return unexplained
+}
+
+// requireActorFlags refuses flags that have no effect on the tests of Go packages.
+func requireActorFlags(c *cobra.Command) error {
+	var strange []string
+	c.Flags().Visit(func(g *pflag.Flag) {
+		if !slices.Contains(actorFlags, g.Name) {
+			strange = append(strange, "--"+g.Name)
+		}
+	})
+	if len(strange) > 0 {
+		return fmt.Errorf("%s has no effect with --actor-mode, which runs Go tests; leave it out", strings.Join(strange, ", "))
+	}
+	return nil
 }
 
 // maxChannels bounds the places of channels that are listed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -80,22 +81,20 @@ func runProject(a *console.App, c *cobra.Command, f *runFlags, args []string) er
 	if err := p.Build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := p.Open(project.TraceFile(job))
+	s, err := openForRun(p, job)
 	if err != nil {
 		return err
 	}
-	defer func() { s.Close() }()
-	if job.Dumps, err = stored.DumpsFolder(s); err != nil {
-		return err
-	}
+	defer func() {
+		if s != nil { // it could not be opened again
+			s.Close()
+		}
+	}()
 	began := filedigest.Now()
 	reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
 	if err == nil && p.MoveOn(a, project.RefusalOf(reply.Summary)) {
 		s.Close()
-		if s, err = p.Open(project.TraceFile(job)); err != nil {
-			return err
-		}
-		if job.Dumps, err = stored.DumpsFolder(s); err != nil {
+		if s, err = openForRun(p, job); err != nil {
 			return err
 		}
 		reply, err = project.OneRun(c.Context(), a, s, job, f.JSON)
@@ -116,22 +115,9 @@ func runProject(a *console.App, c *cobra.Command, f *runFlags, args []string) er
 	if err := stored.PrintRun(a, &f.Set, t.Own(), reply); err != nil {
 		return err
 	}
-	var first *report.StoryOf
-	for _, v := range violated {
-		id := explore.Identify(p.TestName(), p.Spec, reply.Outcome.Tape, &v)
-		stored.KeepCores(a, p, id.Name(), reply.Outcome)
-		story, _ := stored.KeepViolation(a, p, reply.Outcome, v, nil)
-		first = cmp.Or(first, &story)
-		doc.Failures, doc.Found = append(doc.Failures, story.ID), append(doc.Found, story.Failure)
-		if !f.JSON {
-			fmt.Fprintln(a.Out)
-			if err := report.Story(a.Out, story); err != nil {
-				return err
-			}
-			if story.File != "" && !reply.Summary.Repeat.Once {
-				fmt.Fprintf(a.Out, "  bloodhound shrink %s%s makes it smaller\n", story.ID, p.Arguments)
-			}
-		}
+	first, err := keepViolations(a, p, violated, reply, &doc, f.JSON)
+	if err != nil {
+		return err
 	}
 	doc.Judgement, doc.Notices = report.Judgement(status, 1), status.Notices
 	doc.ExitCode = status.ExitCode()
@@ -139,14 +125,54 @@ func runProject(a *console.App, c *cobra.Command, f *runFlags, args []string) er
 	if f.JSON {
 		return a.PrintJSON(doc)
 	}
-	for _, n := range status.Notices {
-		fmt.Fprintf(a.Out, "\nnote: %s\n", n)
+	printEnd(a.Out, &doc)
+	return text.Show(report.RunScreen(p.Spec, reply.Summary, reply.Outcome.Log, status, first, t.Own(), p.Arguments))
+}
+
+// openForRun opens a session whose run may write the trace and the core dumps of a job.
+func openForRun(p *project.Project, job *explore.Job) (*project.Session, error) {
+	s, err := p.Open(project.TraceFile(job))
+	if err != nil {
+		return nil, err
+	}
+	if job.Dumps, err = stored.DumpsFolder(s); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// keepViolations stores the violations of a run, tells their stories, and returns the first of these.
+func keepViolations(a *console.App, p *project.Project, violated []check.Verdict, reply *explore.Reply, doc *stored.RunDocument,
+	quiet bool) (first *report.StoryOf, err error) {
+	for _, v := range violated {
+		id := explore.Identify(p.TestName(), p.Spec, reply.Outcome.Tape, &v)
+		stored.KeepCores(a, p, id.Name(), reply.Outcome)
+		story, _ := stored.KeepViolation(a, p, reply.Outcome, v, nil)
+		first = cmp.Or(first, &story)
+		doc.Failures, doc.Found = append(doc.Failures, story.ID), append(doc.Found, story.Failure)
+		if !quiet {
+			fmt.Fprintln(a.Out)
+			if err := report.Story(a.Out, story); err != nil {
+				return nil, err
+			}
+			if story.File != "" && !reply.Summary.Repeat.Once {
+				fmt.Fprintf(a.Out, "  bloodhound shrink %s%s makes it smaller\n", story.ID, p.Arguments)
+			}
+		}
+	}
+	return first, nil
+}
+
+// printEnd prints the notices of a run, the file of its trace and the judgement.
+func printEnd(out io.Writer, doc *stored.RunDocument) {
+	for _, n := range doc.Notices {
+		fmt.Fprintf(out, "\nnote: %s\n", n)
 	}
 	if doc.Trace != "" {
-		fmt.Fprintf(a.Out, "  trace in %s\n", doc.Trace)
+		fmt.Fprintf(out, "  trace in %s\n", doc.Trace)
 	}
-	fmt.Fprintf(a.Out, "\n%s\n", doc.Judgement)
-	return text.Show(report.RunScreen(p.Spec, reply.Summary, reply.Outcome.Log, status, first, t.Own(), p.Arguments))
+	fmt.Fprintf(out, "\n%s\n", doc.Judgement)
 }
 
 // confirmed replays a run that began at a time and violates properties: they count as violated only if the run repeats, unless no run of the engine does.

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -102,29 +103,43 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 	defer s.Close()
 
 	doc := VerifyDocument{Bloodhound: program.Version(), Verb: "verify", Tape: t}
+	if err := doc.repeat(c.Context(), a, f, p, s, t); err != nil {
+		return err
+	}
+	doc.judge()
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
+	}
+	doc.print(a.Out)
+	return nil
+}
+
+// repeat makes the runs until one differs from the first.
+func (d *VerifyDocument) repeat(ctx context.Context, a *console.App, f *flags.Set, p *project.Project, s *project.Session, t tape.Tape) error {
 	var first *explore.Summary
 	var files map[string]string // of the first run
 	began := filedigest.Now()
 	reference := filepath.Join(s.Setup.Scratch, "trace-1")
-	for run := uint64(1); run <= f.Runs && doc.Difference == nil; run++ {
+	for run := uint64(1); run <= f.Runs && d.Difference == nil; run++ {
 		file := reference
 		if run > 1 {
 			file = filepath.Join(s.Setup.Scratch, "trace-2")
 		}
 		job := &explore.Job{ID: run, Request: runner.Play(t), Full: true, Progress: !f.JSON, Contrast: run%2 == 0,
 			Trace: &explore.Trace{File: file, Format: "text"}}
-		reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
+		reply, err := project.OneRun(ctx, a, s, job, f.JSON)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)
 		}
-		if c.Context().Err() != nil {
+		if ctx.Err() != nil {
 			return fmt.Errorf("run %d: %w", run, project.ErrInterrupted)
 		}
 		now := reply.Summary
-		doc.Runs++
-		doc.WallNs = append(doc.WallNs, now.WallNs)
-		if !now.Repeat.Reproducible && doc.Reason == "" {
-			doc.Reason = now.Repeat.Reason
+		d.Runs++
+		d.WallNs = append(d.WallNs, now.WallNs)
+		if !now.Repeat.Reproducible && d.Reason == "" {
+			d.Reason = now.Repeat.Reason
 		}
 		if !f.JSON {
 			fmt.Fprintf(a.Out, "run %d of %d: trace hash %s, %s, "+
@@ -132,12 +147,12 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 		}
 		if run == 1 {
 			first, files = now, reply.Outcome.Files
-			doc.Hash, doc.Events, doc.VirtualNs = now.Hash, now.Events, now.VirtualNs
+			d.Hash, d.Events, d.VirtualNs = now.Hash, now.Events, now.VirtualNs
 			for _, v := range explore.Violated(now.Verdicts) {
-				doc.Violated = append(doc.Violated, v.Property)
+				d.Violated = append(d.Violated, v.Property)
 			}
-			if doc.Violated == nil {
-				doc.Unknown = explore.StatusOf(p.Spec, now).Unknown
+			if d.Violated == nil {
+				d.Unknown = explore.StatusOf(p.Spec, now).Unknown
 			}
 			continue
 		}
@@ -146,27 +161,21 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 			return console.Failed(err)
 		}
 		if p != nil {
-			doc.Difference = &differences{Event: p.Event, First: p.First, Other: p.Other, Before: p.Before}
+			d.Difference = &differences{Event: p.Event, First: p.First, Other: p.Other, Before: p.Before}
 		}
-		if d := explore.Differs(first, now); d != "" || doc.Difference != nil {
-			if doc.Difference == nil {
-				doc.Difference = &differences{}
+		if summary := explore.Differs(first, now); summary != "" || d.Difference != nil {
+			if d.Difference == nil {
+				d.Difference = &differences{}
 			}
-			doc.Difference.Run, doc.Difference.Summary = run, d
-			doc.Difference.Changes = filedigest.Meanwhile(began, files, reply.Outcome.Files)
+			d.Difference.Run, d.Difference.Summary = run, summary
+			d.Difference.Changes = filedigest.Meanwhile(began, files, reply.Outcome.Files)
 			if job.Contrast {
-				if doc.Difference.ReadsCode, err = project.ReadsCode(c.Context(), a, s, t, first, f.JSON); err != nil {
+				if d.Difference.ReadsCode, err = project.ReadsCode(ctx, a, s, t, first, f.JSON); err != nil {
 					return fmt.Errorf("the repetition of run 1: %w", err)
 				}
 			}
 		}
 	}
-	doc.judge()
-	a.Code = doc.ExitCode
-	if f.JSON {
-		return a.PrintJSON(doc)
-	}
-	doc.print(a.Out)
 	return nil
 }
 

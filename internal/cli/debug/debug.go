@@ -4,6 +4,7 @@ package debug
 import (
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,20 +116,9 @@ type debugged struct {
 }
 
 func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, args []string) error {
-	if o.gdbPort > 0 {
-		if c.Flags().Changed("listen") {
-			return fmt.Errorf("--listen and --gdb-port mean the same; leave out one of them")
-		}
-		o.listen = fmt.Sprintf("127.0.0.1:%d", o.gdbPort)
-	}
-	address, err := listenAddress(o.listen)
+	address, err := o.address(c)
 	if err != nil {
 		return err
-	}
-	if o.at != "" {
-		if err := debug.CheckPoint(o.at); err != nil {
-			return fmt.Errorf("--at: %w", err)
-		}
 	}
 	d, err := debuggedRun(a, c, f, args)
 	if err != nil {
@@ -184,6 +174,31 @@ func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, a
 			return console.Failed(err)
 		}
 	}
+	return o.serve(a, c, session, listener)
+}
+
+// address reads where to listen, and checks --at.
+func (o *debugOptions) address(c *cobra.Command) (string, error) {
+	if o.gdbPort > 0 {
+		if c.Flags().Changed("listen") {
+			return "", fmt.Errorf("--listen and --gdb-port mean the same; leave out one of them")
+		}
+		o.listen = fmt.Sprintf("127.0.0.1:%d", o.gdbPort)
+	}
+	address, err := listenAddress(o.listen)
+	if err != nil {
+		return "", err
+	}
+	if o.at != "" {
+		if err := debug.CheckPoint(o.at); err != nil {
+			return "", fmt.Errorf("--at: %w", err)
+		}
+	}
+	return address, nil
+}
+
+// serve shows the session to debuggers and at the prompt, until one of them ends.
+func (o *debugOptions) serve(a *console.App, c *cobra.Command, session *debug.Session, listener net.Listener) error {
 	a.Note("in gdb: target remote %s, and for several processes set schedule-multiple on", listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- session.Serve(listener) }()
@@ -198,7 +213,7 @@ func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, a
 	select {
 	case <-typed:
 	case <-c.Context().Done():
-	case err = <-served:
+	case err := <-served:
 		return console.Failed(err)
 	}
 	listener.Close()

@@ -101,17 +101,7 @@ func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o
 	if err != nil {
 		return console.Failed(err)
 	}
-	for _, folder := range []string{bin, trace} {
-		if err := os.MkdirAll(folder, 0o777); err != nil {
-			return console.Failed(report.DiskError(err, state))
-		}
-	}
-	link := filepath.Join(bin, RRName)
-	os.Remove(link)
-	if err := os.Symlink(self, link); err != nil {
-		return console.Failed(report.DiskError(err, state))
-	}
-	if err := report.WriteFile(filepath.Join(trace, traceArguments), append(text, '\n')); err != nil {
+	if err := writeTrace(state, bin, trace, self, append(text, '\n')); err != nil {
 		return console.Failed(err)
 	}
 	if o.launch {
@@ -139,6 +129,21 @@ func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o
 		}
 	}
 	return nil
+}
+
+// writeTrace makes the folder of a trace for delve, and the one in which delve finds this program as rr.
+func writeTrace(state, bin, trace, self string, arguments []byte) error {
+	for _, folder := range []string{bin, trace} {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return report.DiskError(err, state)
+		}
+	}
+	link := filepath.Join(bin, RRName)
+	os.Remove(link)
+	if err := os.Symlink(self, link); err != nil {
+		return report.DiskError(err, state)
+	}
+	return report.WriteFile(filepath.Join(trace, traceArguments), arguments)
 }
 
 // launchJSON is a launch.json of VS Code for one process of a run: for its Go extension, which starts delve, and for Native Debug

@@ -72,23 +72,9 @@ func debugSession(ctx context.Context, a *console.App, s *project.Session, d *de
 	}
 	spec := *d.spec
 	spec.Limits.WallMs = 0 // a person looks at it
-	booted, err := eng.Boot(&spec, d.tape, options)
+	timeline, err := startTimeline(eng, &spec, d, options)
 	if err != nil {
-		return nil, console.Failed(err)
-	}
-	if _, err := booted.Advance(engine.Until{Ready: true, TimeNs: spec.EndNs}); err != nil {
-		booted.Close()
-		return nil, console.Failed(err)
-	}
-	w, err := debug.NewWorld(booted, &spec, d.tape, options)
-	if err != nil {
-		booted.Close()
-		return nil, fmt.Errorf("a debugger cannot stop this world: %w", err)
-	}
-	d.budget.Complete(eng)
-	timeline, err := debug.New(w, d.budget)
-	if err != nil {
-		return nil, console.Failed(err)
+		return nil, err
 	}
 	session := &debug.Session{Timeline: timeline, Until: until, Note: a.Note, Views: views(&spec), Nodes: stored.NodeNames(&spec), Recording: o.rr}
 	session.Shown = func(t engine.Thread) bool {
@@ -98,17 +84,7 @@ func debugSession(ctx context.Context, a *console.App, s *project.Session, d *de
 		i := slices.Index(session.Nodes, t.Node)
 		return i >= 0 && (o.drivers || spec.Nodes[i].Role == world.Server)
 	}
-	session.Ended = func(w debug.World) string {
-		now := w.Outcome().Hash
-		if n := session.Branch(); n > 0 {
-			return fmt.Sprintf("end of branch %d: trace hash %s (recorded run: %s); %s", n, now, hash, verdictsAtEnd(w, &spec))
-		}
-		if now != hash {
-			a.Code = check.ExitNotReproducible
-			return fmt.Sprintf("end of the run, which is NOT the original one: the trace hash is %s and was %s", now, hash)
-		}
-		return "end of the run: trace hash " + hash + ", as in the original run"
-	}
+	session.Ended = func(w debug.World) string { return ending(a, session, w, &spec, hash) }
 	a.Note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(original.Events, "event"), report.Seconds(original.VirtualNs), hash)
 	if at != "" {
 		there, err := session.GoTo(at)
@@ -119,6 +95,42 @@ func debugSession(ctx context.Context, a *console.App, s *project.Session, d *de
 		a.Note("%s", strings.TrimSpace(there))
 	}
 	return session, nil
+}
+
+// startTimeline boots the world of a run and stops it where a debugger can take over.
+func startTimeline(eng engine.Engine, spec *world.Spec, d *debugged, options engine.Options) (*debug.Timeline, error) {
+	booted, err := eng.Boot(spec, d.tape, options)
+	if err != nil {
+		return nil, console.Failed(err)
+	}
+	if _, err := booted.Advance(engine.Until{Ready: true, TimeNs: spec.EndNs}); err != nil {
+		booted.Close()
+		return nil, console.Failed(err)
+	}
+	w, err := debug.NewWorld(booted, spec, d.tape, options)
+	if err != nil {
+		booted.Close()
+		return nil, fmt.Errorf("a debugger cannot stop this world: %w", err)
+	}
+	d.budget.Complete(eng)
+	timeline, err := debug.New(w, d.budget)
+	if err != nil {
+		return nil, console.Failed(err)
+	}
+	return timeline, nil
+}
+
+// ending says how a run or a branch of it ended, compared with the trace hash of the original run.
+func ending(a *console.App, session *debug.Session, w debug.World, spec *world.Spec, hash string) string {
+	now := w.Outcome().Hash
+	if n := session.Branch(); n > 0 {
+		return fmt.Sprintf("end of branch %d: trace hash %s (recorded run: %s); %s", n, now, hash, verdictsAtEnd(w, spec))
+	}
+	if now != hash {
+		a.Code = check.ExitNotReproducible
+		return fmt.Sprintf("end of the run, which is NOT the original one: the trace hash is %s and was %s", now, hash)
+	}
+	return "end of the run: trace hash " + hash + ", as in the original run"
 }
 
 // verdictsAtEnd says what a run that has come to its end does with the properties of its world.
@@ -158,90 +170,104 @@ func views(spec *world.Spec) []debug.View {
 		}}
 	}
 	return []debug.View{
-		show("nodes", "", "the nodes", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
-			list, err := w.Nodes()
-			if err != nil {
-				return err
-			}
-			return view.WriteNodes(out, list)
-		}),
-		show("ps", "", "processes and threads, and the system calls that they wait in", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
-			list, err := view.Processes(w)
-			if err != nil {
-				return err
-			}
-			_, now := w.Moment()
-			return view.WriteProcesses(out, list, now)
-		}),
-		show("sockets", "", "sockets of all nodes", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
-			list, err := view.Sockets(w)
-			if err != nil {
-				return err
-			}
-			return view.WriteSockets(out, list)
-		}),
-		show("fds", "NODE/PID", "open descriptors of a process", 1, 1, func(out io.Writer, w debug.World, args []string) error {
-			p, err := view.ParseNodeProcess(args[0])
-			if err != nil {
-				return err
-			}
-			list, err := w.Files(p.Node, p.PID)
-			if err != nil {
-				return err
-			}
-			return view.WriteOpenFiles(out, list)
-		}),
-		show("files", "[NODE:PATH]", "the files that programs have changed, or the files of a folder", 0, 1,
-			func(out io.Writer, w debug.World, args []string) error {
-				if len(args) == 0 {
-					list, err := view.Changes(w)
-					if err != nil {
-						return err
-					}
-					return view.WriteChanges(out, list)
-				}
-				p, err := view.ParseNodePath(args[0], true)
-				if err != nil {
-					return err
-				}
-				p.Path = cmp.Or(p.Path, "/")
-				list, err := view.List(w, p)
-				if err != nil {
-					return err
-				}
-				return view.WriteList(out, list)
-			}),
-		show("cat", "NODE:PATH", "the contents of a file", 1, 1, func(out io.Writer, w debug.World, args []string) error {
-			p, err := view.ParseNodePath(args[0], false)
-			if err != nil {
-				return err
-			}
-			return view.Cat(&printable.Writer{To: out}, w, p)
-		}),
+		show("nodes", "", "the nodes", 0, 0, showNodes),
+		show("ps", "", "processes and threads, and the system calls that they wait in", 0, 0, showProcesses),
+		show("sockets", "", "sockets of all nodes", 0, 0, showSockets),
+		show("fds", "NODE/PID", "open descriptors of a process", 1, 1, showDescriptors),
+		show("files", "[NODE:PATH]", "the files that programs have changed, or the files of a folder", 0, 1, showFiles),
+		show("cat", "NODE:PATH", "the contents of a file", 1, 1, showContents),
 		show("logs", "[NODE]", fmt.Sprintf("the last %s that programs wrote", plural.Count(linesShown, "line")), 0, 1,
-			func(out io.Writer, w debug.World, args []string) error {
-				log := w.Outcome().Log
-				if len(args) > 0 {
-					if err := stored.KnownNode(spec, args[0]); err != nil {
-						return err
-					}
-					log = slices.DeleteFunc(slices.Clone(log), func(l record.LogLine) bool { return l.Node != args[0] })
-				}
-				return report.Logs(out, &check.Judged{Outcome: record.Outcome{Log: log[max(0, len(log)-linesShown):]}})
-			}),
-		show("history", "", fmt.Sprintf("the last %s of operations", plural.Count(linesShown, "record")), 0, 0,
-			func(out io.Writer, w debug.World, _ []string) error {
-				list := w.Outcome().History
-				for _, e := range list[max(0, len(list)-linesShown):] {
-					b, err := json.Marshal(e)
-					if err != nil {
-						return err
-					}
-					fmt.Fprintf(out, "%s\n", b)
-				}
-				return nil
-			}),
+			func(out io.Writer, w debug.World, args []string) error { return showLogs(out, w, spec, args) }),
+		show("history", "", fmt.Sprintf("the last %s of operations", plural.Count(linesShown, "record")), 0, 0, showHistory),
 	}
+}
+
+func showNodes(out io.Writer, w debug.World, _ []string) error {
+	list, err := w.Nodes()
+	if err != nil {
+		return err
+	}
+	return view.WriteNodes(out, list)
+}
+
+func showProcesses(out io.Writer, w debug.World, _ []string) error {
+	list, err := view.Processes(w)
+	if err != nil {
+		return err
+	}
+	_, now := w.Moment()
+	return view.WriteProcesses(out, list, now)
+}
+
+func showSockets(out io.Writer, w debug.World, _ []string) error {
+	list, err := view.Sockets(w)
+	if err != nil {
+		return err
+	}
+	return view.WriteSockets(out, list)
+}
+
+func showDescriptors(out io.Writer, w debug.World, args []string) error {
+	p, err := view.ParseNodeProcess(args[0])
+	if err != nil {
+		return err
+	}
+	list, err := w.Files(p.Node, p.PID)
+	if err != nil {
+		return err
+	}
+	return view.WriteOpenFiles(out, list)
+}
+
+func showFiles(out io.Writer, w debug.World, args []string) error {
+	if len(args) == 0 {
+		list, err := view.Changes(w)
+		if err != nil {
+			return err
+		}
+		return view.WriteChanges(out, list)
+	}
+	p, err := view.ParseNodePath(args[0], true)
+	if err != nil {
+		return err
+	}
+	p.Path = cmp.Or(p.Path, "/")
+	list, err := view.List(w, p)
+	if err != nil {
+		return err
+	}
+	return view.WriteList(out, list)
+}
+
+func showContents(out io.Writer, w debug.World, args []string) error {
+	p, err := view.ParseNodePath(args[0], false)
+	if err != nil {
+		return err
+	}
+	return view.Cat(&printable.Writer{To: out}, w, p)
+}
+
+func showLogs(out io.Writer, w debug.World, spec *world.Spec, args []string) error {
+	log := w.Outcome().Log
+	if len(args) > 0 {
+		if err := stored.KnownNode(spec, args[0]); err != nil {
+			return err
+		}
+		log = slices.DeleteFunc(slices.Clone(log), func(l record.LogLine) bool { return l.Node != args[0] })
+	}
+	return report.Logs(out, &check.Judged{Outcome: record.Outcome{Log: log[max(0, len(log)-linesShown):]}})
+}
+
+func showHistory(out io.Writer, w debug.World, _ []string) error {
+	list := w.Outcome().History
+	for _, e := range list[max(0, len(list)-linesShown):] {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s\n", b)
+	}
+	return nil
 }
 
 func (o *debugOptions) listener(address string) (net.Listener, error) {

@@ -116,16 +116,8 @@ func replayFailure(a *console.App, c *cobra.Command, f *flags.Set, l *stored.Loo
 	if err := stored.PrintRun(a, f, failure.Tape.Own(), first); err != nil {
 		return err
 	}
-	doc := stored.RunDocument{Bloodhound: program.Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary,
-		Failures: []string{failure.ID}, Found: identities(failure), Changes: stored.ChangesSince(p, failure, first.Outcome), Hidden: s.Later}
+	doc := documentOf(p, s, job, failure, first)
 	stored.NoteLooked(a, failure.Spec, first.Outcome)
-	if job.Trace != nil {
-		doc.Trace = job.Trace.File
-		project.RecordOutput(failure.Spec, doc.Trace)
-	}
-	if doc.Packets = job.Capture; doc.Packets != "" {
-		project.RecordOutput(failure.Spec, doc.Packets)
-	}
 	if status.Unrepeatable {
 		doc.Judgement, doc.ExitCode = report.Judgement(status, 1), check.ExitNotReproducible
 	} else {
@@ -143,7 +135,27 @@ func replayFailure(a *console.App, c *cobra.Command, f *flags.Set, l *stored.Loo
 	if err := printStory(a, f, args, failure, full, first); err != nil {
 		return err
 	}
-	if first.Summary.Hash != failure.Hash {
+	printOutputs(a, &doc, first.Summary.Hash != failure.Hash)
+	return text.Show(replayScreen(a, f, args, failure, full, first, &doc))
+}
+
+// documentOf makes the document of a replay without its judgement, and records the files that it names.
+func documentOf(p *project.Project, s *project.Session, job *explore.Job, failure *report.Failure, first *explore.Reply) stored.RunDocument {
+	doc := stored.RunDocument{Bloodhound: program.Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary,
+		Failures: []string{failure.ID}, Found: identities(failure), Changes: stored.ChangesSince(p, failure, first.Outcome), Hidden: s.Later}
+	if job.Trace != nil {
+		doc.Trace = job.Trace.File
+		project.RecordOutput(failure.Spec, doc.Trace)
+	}
+	if doc.Packets = job.Capture; doc.Packets != "" {
+		project.RecordOutput(failure.Spec, doc.Packets)
+	}
+	return doc
+}
+
+// printOutputs prints the changes since the failure was found, if the run changed with them, the files of a replay and its judgement.
+func printOutputs(a *console.App, doc *stored.RunDocument, changed bool) {
+	if changed {
 		stored.PrintOtherChanges(a, doc.Changes)
 	}
 	if doc.Trace != "" {
@@ -153,7 +165,6 @@ func replayFailure(a *console.App, c *cobra.Command, f *flags.Set, l *stored.Loo
 		fmt.Fprintf(a.Out, "\npackets in %s\n", doc.Packets)
 	}
 	fmt.Fprintf(a.Out, "\n%s\n", doc.Judgement)
-	return text.Show(replayScreen(a, f, args, failure, full, first, &doc))
 }
 
 // replays makes the run of a failure as often as a flag says, until one differs from the first. A violation by a changed run is made

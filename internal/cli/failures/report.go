@@ -76,15 +76,9 @@ func writeReport(a *console.App, c *cobra.Command, f *reportFlags, args []string
 		return err
 	}
 	failure := stored.ChosenRun(&f.Set, full)
-	path := f.html
-	if path == "" {
-		path = filepath.Join(p.State, "reports", failure.Name()+".html")
-	}
+	path := f.page(p, failure)
 	if p.Spec == nil {
 		defer os.RemoveAll(p.State)
-		if f.html == "" {
-			path = failure.Name() + ".html" // there is no state folder that stays
-		}
 	}
 	s, err := stored.OpenFailure(a, p, failure, path, f.markdown)
 	if err != nil {
@@ -119,11 +113,7 @@ func writeReport(a *console.App, c *cobra.Command, f *reportFlags, args []string
 		return console.Failed(err)
 	}
 	if f.markdown != "" {
-		text, err := report.Issue(page.StoryOf)
-		if err == nil {
-			err = report.WriteFile(f.markdown, []byte(text))
-		}
-		if err != nil {
+		if err := writeIssue(f.markdown, page.StoryOf); err != nil {
 			return console.Failed(err)
 		}
 		project.RecordOutput(failure.Spec, f.markdown)
@@ -142,4 +132,24 @@ func writeReport(a *console.App, c *cobra.Command, f *reportFlags, args []string
 	}
 	fmt.Fprintln(a.Out, path)
 	return nil
+}
+
+// page is the file of the page: the one that a flag names, or one in the state folder of the project.
+func (f *reportFlags) page(p *project.Project, failure *report.Failure) string {
+	switch {
+	case f.html != "":
+		return f.html
+	case p.Spec == nil: // there is no state folder that stays
+		return failure.Name() + ".html"
+	}
+	return filepath.Join(p.State, "reports", failure.Name()+".html")
+}
+
+// writeIssue writes the text of an issue about a failure.
+func writeIssue(file string, story report.StoryOf) error {
+	text, err := report.Issue(story)
+	if err != nil {
+		return err
+	}
+	return report.WriteFile(file, []byte(text))
 }

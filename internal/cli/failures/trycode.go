@@ -33,25 +33,9 @@ func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, co
 	if err != nil {
 		return err
 	}
-	paths, err := stored.FailureFiles(p.Spec.Dir, p.State)
+	failures, unread, err := readFailures(a, p)
 	if err != nil {
 		return err
-	}
-	var failures []*report.Failure
-	unread := 0
-	for _, path := range paths {
-		x, err := report.Load("", path)
-		if err != nil {
-			unread++
-			a.Note("%v; skipping it", err)
-			continue
-		}
-		if !p.FromAnother(x) {
-			x.Belongs(p.TestName())
-		}
-		if !p.FromAnother(x) && !slices.ContainsFunc(failures, func(had *report.Failure) bool { return had.Signature == x.Signature }) {
-			failures = append(failures, x)
-		}
 	}
 	if len(failures) == 0 && unread == 0 {
 		return fmt.Errorf("%s has no failures, neither in %s nor in %s/failures", p.Config, project.CommittedName, p.State)
@@ -84,6 +68,39 @@ func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, co
 			fmt.Fprintf(a.Out, "%s  %-10s  %s: %s\n", t.ID, t.Result, t.Property, t.Reason)
 		}
 	}
+	doc.judge(unread)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
+	}
+	return nil
+}
+
+// readFailures reads the failures of a project, one of each signature, and counts the files that cannot be read.
+func readFailures(a *console.App, p *project.Project) (failures []*report.Failure, unread int, err error) {
+	paths, err := stored.FailureFiles(p.Spec.Dir, p.State)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, path := range paths {
+		x, err := report.Load("", path)
+		if err != nil {
+			unread++
+			a.Note("%v; skipping it", err)
+			continue
+		}
+		if !p.FromAnother(x) {
+			x.Belongs(p.TestName())
+		}
+		if !p.FromAnother(x) && !slices.ContainsFunc(failures, func(had *report.Failure) bool { return had.Signature == x.Signature }) {
+			failures = append(failures, x)
+		}
+	}
+	return failures, unread, nil
+}
+
+// judge sets the exit code: by the results, and by whether some failures could not be read.
+func (doc *ReplayAllDocument) judge(unread int) {
 	has := func(result string) bool {
 		return slices.ContainsFunc(doc.Failures, func(t stored.Tried) bool { return t.Result == result })
 	}
@@ -95,9 +112,4 @@ func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, co
 	case has(records.Diverged), unread > 0:
 		doc.ExitCode = check.ExitUnknown
 	}
-	a.Code = doc.ExitCode
-	if f.JSON {
-		return a.PrintJSON(doc)
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -174,15 +175,20 @@ func runWorker(a *console.App, c *cobra.Command, f *flags.Set, w *fleetFlags, ar
 	if f.JSON {
 		return a.PrintJSON(FleetDocument{program.Version(), "worker", a.Code, string(id), db.String(), *result})
 	}
-	fmt.Fprintf(a.Out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"),
+	printEnd(a.Out, worker.ID, result)
+	return nil
+}
+
+// printEnd prints the outcome of a worker.
+func printEnd(out io.Writer, id records.ID, result *fleet.Result) {
+	fmt.Fprintf(out, "worker %s has ended (%s): %s, %s known\n", id, result.Reason, plural.Count(result.Runs, "run"),
 		plural.Count(result.Features, "feature"))
 	for _, s := range result.Failures {
-		fmt.Fprintf(a.Out, "  fails: %s\n", s)
+		fmt.Fprintf(out, "  fails: %s\n", s)
 	}
 	for _, s := range result.Silent {
-		fmt.Fprintf(a.Out, "  the canary %s did not fail, so the search may not work\n", s)
+		fmt.Fprintf(out, "  the canary %s did not fail, so the search may not work\n", s)
 	}
-	return nil
 }
 
 // accessTime is how long a worker that starts asks its shared store whether that takes it. One that is away is not waited for.

@@ -281,24 +281,8 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	}
 	transactions := j.model == histories.ListAppend || j.model == histories.RWRegister
 	set := c.Flags().Changed
-	if j.format != "" && !slices.Contains(formatNames(), j.format) {
-		return nil, fmt.Errorf("--format: no format %q; formats are %s", j.format, strings.Join(formatNames(), ", "))
-	}
-	if formats.Format(j.format).OfFolder() {
-		return nil, fmt.Errorf("--format %s: give the folder of the logs, and leave out --format", j.format)
-	}
-	for flag, model := range map[string]string{"total-amount": histories.Bank, "allow-negative-balances": histories.Bank, "group-size": histories.LongFork} {
-		if set(flag) && j.model != model {
-			return nil, fmt.Errorf("--%s is for --model %s", flag, model)
-		}
-	}
-	j.limits = histories.WorkloadLimits{Negative: j.negative, GroupSize: j.groupSize}
-	if j.total != "" {
-		total, ok := new(big.Int).SetString(j.total, 10)
-		if !ok {
-			return nil, fmt.Errorf("--total-amount: %q is not an integer", j.total)
-		}
-		j.limits.Total = total
+	if err := j.readLimits(set); err != nil {
+		return nil, err
 	}
 	switch {
 	case slices.Contains(histories.WorkloadModels, j.model):
@@ -352,6 +336,30 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, fmt.Errorf("%w; `bloodhound docs histories` describes the checks", err)
 	}
 	return []world.Property{p}, nil
+}
+
+// readLimits checks the format, and reads the flags of Jepsen's workloads.
+func (j *judging) readLimits(set func(flag string) bool) error {
+	if j.format != "" && !slices.Contains(formatNames(), j.format) {
+		return fmt.Errorf("--format: no format %q; formats are %s", j.format, strings.Join(formatNames(), ", "))
+	}
+	if j.format != "" && formats.Named(formats.Format(j.format)).OfFolder() {
+		return fmt.Errorf("--format %s: give the folder of the logs, and leave out --format", j.format)
+	}
+	for flag, model := range map[string]string{"total-amount": histories.Bank, "allow-negative-balances": histories.Bank, "group-size": histories.LongFork} {
+		if set(flag) && j.model != model {
+			return fmt.Errorf("--%s is for --model %s", flag, model)
+		}
+	}
+	j.limits = histories.WorkloadLimits{Negative: j.negative, GroupSize: j.groupSize}
+	if j.total != "" {
+		total, ok := new(big.Int).SetString(j.total, 10)
+		if !ok {
+			return fmt.Errorf("--total-amount: %q is not an integer", j.total)
+		}
+		j.limits.Total = total
+	}
+	return nil
 }
 
 // isFailure distinguishes the id or the file of a failure from a history.

@@ -123,12 +123,13 @@ func (j *judging) readEach(name string, do func(*history.Event) error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	r := formats.Reading{Format: j.formatOf(name, b), Keyed: j.keyed, InOrder: j.inOrder}
-	if j.keyed && !r.Format.Keyed() {
+	row := formats.Named(r.Format)
+	if j.keyed && !row.Keyed {
 		return errors.New("--keyed is for EDN, and for JSON with the same fields; other records have a field for the key")
 	}
-	j.typed, j.inSessions = r.Format.Typed(), j.inSessions || r.Format.InSessions()
+	j.typed, j.inSessions = row.Typed, j.inSessions || row.Sessions
 	report := do
-	if r.Format.Keyed() && !j.keyed && j.model != histories.SetFull {
+	if row.Keyed && !j.keyed && j.model != histories.SetFull {
 		report = func(e *history.Event) error {
 			if e.Type == history.Invoke && history.IsRead(e.Op) && histories.AsksForPair(e.Key, e.Input) {
 				return fmt.Errorf("a read has %s, a key without a value, as jepsen.independent writes them; add --keyed", e.Input)
@@ -171,8 +172,8 @@ func (j *judging) formatOf(name string, b *bufio.Reader) formats.Format {
 
 // formatNames are the words of --format.
 func formatNames() (list []string) {
-	for _, f := range formats.Formats {
-		list = append(list, string(f))
+	for i := range formats.Table {
+		list = append(list, string(formats.Table[i].Format))
 	}
 	return list
 }

@@ -55,17 +55,9 @@ func modelProposeVerb(a *console.App) *cobra.Command {
 }
 
 func modelPropose(a *console.App, c *cobra.Command, m *proposing, args []string) error {
-	const remedy = "usage: bloodhound model propose SPEC.tla LOG..., or bloodhound model propose [SPEC.tla] --world FOLDER"
-	if len(args) > 0 && strings.HasSuffix(args[0], ".tla") {
-		m.mapping.Spec, args = args[0], args[1:]
-	}
-	switch {
-	case m.world != "" && len(args) > 0:
-		return fmt.Errorf("%s and --world %s both give lines; leave out one of them", args[0], m.world)
-	case m.world == "" && m.mapping.Spec == "":
-		return errors.New("no specification given; " + remedy)
-	case m.world == "" && len(args) == 0:
-		return errors.New("no log lines given; " + remedy)
+	args, err := m.readArguments(args)
+	if err != nil {
+		return err
 	}
 	var p *project.Project
 	dir := "."
@@ -132,6 +124,23 @@ func modelPropose(a *console.App, c *cobra.Command, m *proposing, args []string)
 		fmt.Fprintln(a.Out, strings.TrimRight("# "+line, " "))
 	}
 	return nil
+}
+
+// readArguments takes the specification from the arguments, and returns the logs.
+func (m *proposing) readArguments(args []string) (logs []string, err error) {
+	const remedy = "usage: bloodhound model propose SPEC.tla LOG..., or bloodhound model propose [SPEC.tla] --world FOLDER"
+	if len(args) > 0 && strings.HasSuffix(args[0], ".tla") {
+		m.mapping.Spec, args = args[0], args[1:]
+	}
+	switch {
+	case m.world != "" && len(args) > 0:
+		return nil, fmt.Errorf("%s and --world %s both give lines; leave out one of them", args[0], m.world)
+	case m.world == "" && m.mapping.Spec == "":
+		return nil, errors.New("no specification given; " + remedy)
+	case m.world == "" && len(args) == 0:
+		return nil, errors.New("no log lines given; " + remedy)
+	}
+	return args, nil
 }
 
 // followed takes the specification of a world's guide, or of a property.

@@ -119,16 +119,8 @@ func modelTrace(a *console.App, c *cobra.Command, m *tracing, args []string) err
 	if err != nil {
 		return err
 	}
-	config.Environment = map[string]string{}
-	for _, e := range m.environment {
-		name, v, ok := strings.Cut(e, "=")
-		if !ok || name == "" {
-			return fmt.Errorf("--env %s: give a name and a value, as --env JSON=log.ndjson", e)
-		}
-		if before, ok := config.Environment[name]; ok && before != v {
-			return fmt.Errorf("--env %s: %s is also set to %s; leave out one of them", e, name, before)
-		}
-		config.Environment[name] = v
+	if config.Environment, err = m.readEnvironment(); err != nil {
+		return err
 	}
 	if len(args) == 2 {
 		if _, err := os.Stat(args[1]); err != nil {
@@ -165,33 +157,56 @@ func modelTrace(a *console.App, c *cobra.Command, m *tracing, args []string) err
 	verdict := ""
 	verdict, a.Code = traced(v)
 	if m.json {
-		d := TracedDocument{Bloodhound: program.Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
-			ExitCode: a.Code, Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
-			Item: v.Item, Text: v.Text, Position: v.Position, End: v.End, States: v.States, Steps: v.Steps, Depth: v.Depth,
-			Ends: v.Ends, BrokenAt: v.BrokenAt, Replaced: v.Replaced, WallNs: int64(time.Since(began))}
-		for _, steps := range v.Last {
-			d.Last = append(d.Last, stepsOf(spec, steps[max(0, len(steps)-1):]))
-		}
-		for _, t := range v.Tried {
-			e := triedDocument{Action: t.Action.Name, Place: t.Action.String()}
-			for _, g := range t.Guards {
-				e.Guards = append(e.Guards, guardDocument{g.Module, g.Span.First.Line, g.Span.First.Column, g.Text})
-			}
-			d.Tried = append(d.Tried, e)
-		}
-		if v.Violation != nil {
-			b := brokenOf(spec, v.Violation)
-			d.Violation = &b
-		}
-		for _, u := range v.Unchecked {
-			d.Unchecked = append(d.Unchecked, uncheckedElement{u.Name, u.Why.Error()})
-		}
+		d := m.document(spec, file, v, verdict)
+		d.ExitCode, d.WallNs = a.Code, int64(time.Since(began))
 		return a.PrintJSON(d)
 	}
 	printValidation(out, spec, v)
 	fmt.Fprintln(out, verdict)
 	fmt.Fprintf(out, "%s in %s, the longest behavior has %d.\n", plural.Count(v.States, "state"), plural.Count(v.Steps, "step"), v.Depth)
 	return nil
+}
+
+// readEnvironment reads the variables that flags set for the specification.
+func (m *tracing) readEnvironment() (map[string]string, error) {
+	variables := map[string]string{}
+	for _, e := range m.environment {
+		name, v, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--env %s: give a name and a value, as --env JSON=log.ndjson", e)
+		}
+		if before, ok := variables[name]; ok && before != v {
+			return nil, fmt.Errorf("--env %s: %s is also set to %s; leave out one of them", e, name, before)
+		}
+		variables[name] = v
+	}
+	return variables, nil
+}
+
+// document makes the JSON document of a validation, without its exit code and time.
+func (m *tracing) document(spec *tla.Spec, file string, v *tla.Validation, verdict string) *TracedDocument {
+	d := &TracedDocument{Bloodhound: program.Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
+		Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
+		Item: v.Item, Text: v.Text, Position: v.Position, End: v.End, States: v.States, Steps: v.Steps, Depth: v.Depth,
+		Ends: v.Ends, BrokenAt: v.BrokenAt, Replaced: v.Replaced}
+	for _, steps := range v.Last {
+		d.Last = append(d.Last, stepsOf(spec, steps[max(0, len(steps)-1):]))
+	}
+	for _, t := range v.Tried {
+		e := triedDocument{Action: t.Action.Name, Place: t.Action.String()}
+		for _, g := range t.Guards {
+			e.Guards = append(e.Guards, guardDocument{g.Module, g.Span.First.Line, g.Span.First.Column, g.Text})
+		}
+		d.Tried = append(d.Tried, e)
+	}
+	if v.Violation != nil {
+		b := brokenOf(spec, v.Violation)
+		d.Violation = &b
+	}
+	for _, u := range v.Unchecked {
+		d.Unchecked = append(d.Unchecked, uncheckedElement{u.Name, u.Why.Error()})
+	}
+	return d
 }
 
 // traced sums up a validation in one line, and returns its exit code.

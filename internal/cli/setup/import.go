@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -76,25 +77,9 @@ func importRecords(a *console.App, i *importing, args []string) error {
 	case i.lead < 0:
 		return fmt.Errorf("--lead %s is below 0; give the time that servers need to start", i.lead)
 	}
-	var list []*incident.Timeline
-	for _, name := range args {
-		text, err := regular.Read(name, maxRecordBytes)
-		if err != nil {
-			return err
-		}
-		t, err := incident.Read(name, text, i.format)
-		if err != nil {
-			return err
-		}
-		list = append(list, t)
-	}
-	t := incident.Join(list)
-	if err := t.Check(); err != nil {
+	t, err := i.read(args)
+	if err != nil {
 		return err
-	}
-	if len(t.Operations)+len(t.Faults) == 0 {
-		return fmt.Errorf("%s contains no operations or faults, only %s of other kinds: %s", strings.Join(args, ", "),
-			plural.Count(total(t.Ignored), "record"), counted(t))
 	}
 	base := i.world
 	if info, err := os.Stat(base); err == nil && info.IsDir() {
@@ -136,26 +121,56 @@ func importRecords(a *console.App, i *importing, args []string) error {
 		}
 		return err
 	}
-	fmt.Fprintf(a.Out, "%s of %s and %s within %s\n", plural.Count(len(p.operations), "operation"),
+	p.report(a.Out, t, base)
+	fmt.Fprintf(a.Out, "wrote %s: run `bloodhound explore %s`\n", project, flags.ShellQuote(project))
+	return nil
+}
+
+// read reads the records of files as one timeline, which has operations or faults.
+func (i *importing) read(files []string) (*incident.Timeline, error) {
+	var list []*incident.Timeline
+	for _, name := range files {
+		text, err := regular.Read(name, maxRecordBytes)
+		if err != nil {
+			return nil, err
+		}
+		t, err := incident.Read(name, text, i.format)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	t := incident.Join(list)
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	if len(t.Operations)+len(t.Faults) == 0 {
+		return nil, fmt.Errorf("%s contains no operations or faults, only %s of other kinds: %s", strings.Join(files, ", "),
+			plural.Count(total(t.Ignored), "record"), counted(t))
+	}
+	return t, nil
+}
+
+// report says what was imported from a timeline, and what may be wrong with it for the configuration in a file.
+func (p *play) report(out io.Writer, t *incident.Timeline, file string) {
+	fmt.Fprintf(out, "%s of %s and %s within %s\n", plural.Count(len(p.operations), "operation"),
 		plural.Count(p.clients, "client"), plural.Count(len(p.rules), "fault"), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
 	for _, r := range p.rules {
-		fmt.Fprintf(a.Out, "  %s (%s)\n", r.sentence, r.why)
+		fmt.Fprintf(out, "  %s (%s)\n", r.sentence, r.why)
 	}
 	for _, what := range t.IgnoredKinds() {
-		fmt.Fprintf(a.Out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
+		fmt.Fprintf(out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(a.Out, "warning: %s %s after the last operation, so no request overlaps %s, and the verdict on "+
+		fmt.Fprintf(out, "warning: %s %s after the last operation, so no request overlaps %s, and the verdict on "+
 			"their kinds is unknown; also import the requests of that time\n", plural.Count(p.unmet, "fault"),
 			plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
 	if p.short {
-		fmt.Fprintf(a.Out, "warning: faults are injected only while the workload runs, and the workload of %s "+
+		fmt.Fprintf(out, "warning: faults are injected only while the workload runs, and the workload of %s "+
 			"may end before the last fault; set its duration to %s\n",
-			base, p.lastsFor())
+			file, p.lastsFor())
 	}
-	fmt.Fprintf(a.Out, "wrote %s: run `bloodhound explore %s`\n", project, flags.ShellQuote(project))
-	return nil
 }
 
 // write writes the operations and the configuration, and reads both.

@@ -66,34 +66,13 @@ func (l *LookFlags) Asked() bool {
 
 // Request reads the flags, and reports what is wrong with them before anything runs.
 func (l *LookFlags) Request(c *cobra.Command, f *flags.Set, spec *world.Spec, terminal bool) (*view.Request, error) {
-	for _, name := range []string{"at", "fds", "ls", "cat", "tar", "core"} {
-		if given := c.Flags().Lookup(name); given.Changed && given.Value.String() == "" {
-			return nil, fmt.Errorf("--%s is empty; give %s", name,
-				cmp.Or(map[string]string{"at": view.PlaceForms, "fds": "NODE/PID", "core": "NODE/PID"}[name], "NODE:PATH"))
-		}
-	}
-	bytes, _ := l.bytes()
-	if l.output != "" && bytes == "" {
-		return nil, errors.New("--output needs --cat, --tar or --core")
-	}
-	for name, file := range map[string]string{"output": l.output, "pcap": l.Pcap} {
-		if file == "" {
-			continue
-		}
-		if problem, remedy := report.Unwritable(file); problem != "" {
-			return nil, fmt.Errorf("--%s %s: %s; %s", name, file, problem, remedy)
-		}
-	}
-	if l.Pcap != "" {
-		path, err := filepath.Abs(l.Pcap)
-		if err != nil {
-			return nil, err
-		}
-		l.Pcap = path
+	if err := l.readFiles(c); err != nil {
+		return nil, err
 	}
 	if !l.Asked() {
 		return nil, nil
 	}
+	bytes, _ := l.bytes()
 	texts := l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || f.Logs || f.JSON
 	switch {
 	case f.Runs > 1:
@@ -143,6 +122,35 @@ func (l *LookFlags) Request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 		r.List.Path = cmp.Or(r.List.Path, "/")
 	}
 	return r, err
+}
+
+// readFiles checks that flags with values have some and that files can be written, and makes the path of the packets absolute.
+func (l *LookFlags) readFiles(c *cobra.Command) error {
+	for _, name := range []string{"at", "fds", "ls", "cat", "tar", "core"} {
+		if given := c.Flags().Lookup(name); given.Changed && given.Value.String() == "" {
+			return fmt.Errorf("--%s is empty; give %s", name,
+				cmp.Or(map[string]string{"at": view.PlaceForms, "fds": "NODE/PID", "core": "NODE/PID"}[name], "NODE:PATH"))
+		}
+	}
+	if bytes, _ := l.bytes(); l.output != "" && bytes == "" {
+		return errors.New("--output needs --cat, --tar or --core")
+	}
+	for name, file := range map[string]string{"output": l.output, "pcap": l.Pcap} {
+		if file == "" {
+			continue
+		}
+		if problem, remedy := report.Unwritable(file); problem != "" {
+			return fmt.Errorf("--%s %s: %s; %s", name, file, problem, remedy)
+		}
+	}
+	if l.Pcap != "" {
+		path, err := filepath.Abs(l.Pcap)
+		if err != nil {
+			return err
+		}
+		l.Pcap = path
+	}
+	return nil
 }
 
 // NodeNames lists the nodes of a world.

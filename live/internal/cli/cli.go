@@ -19,9 +19,14 @@ const (
 	verbName = "bloodhound live"
 )
 
-// Commands is the tree of verbs, for pages and completions that are made of it.
-func Commands() *cobra.Command {
-	return (&app{name: ownName, out: io.Discard, err: io.Discard}).root(nil)
+// Commands is the tree of verbs as bloodhound-live has them.
+func Commands() *cobra.Command { return called(ownName) }
+
+// Verb is the tree of verbs below `bloodhound live`, as people type them, for pages that are made of it.
+func Verb() *cobra.Command { return called(verbName) }
+
+func called(name string) *cobra.Command {
+	return (&app{name: name, out: io.Discard, err: io.Discard}).root(nil)
 }
 
 // app is one use of the program.

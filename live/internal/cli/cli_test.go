@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"flag"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,7 +53,7 @@ var update = flag.Bool("update", false, "rewrite the page of the documentation")
 
 // The documentation has a page of this program, whose first part is its help. -update writes that part.
 func TestPagesOfCommands(t *testing.T) {
-	c := (&app{name: verbName, out: io.Discard, err: io.Discard}).root(nil)
+	c := Verb()
 	file := filepath.Join("..", "..", "..", "docs", "reference", "commands", "live.md")
 	if err := program.CheckPage(file, c, nil, "./live/internal/cli", *update); err != nil {
 		t.Error(err)
