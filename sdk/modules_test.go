@@ -57,8 +57,8 @@ func TestMistakes(t *testing.T) {
 		"machinefault: clock drifts by 0 parts": func(r *sdk.Run) {
 			machinefault.NewClock(machine.System(), "clock", machinefault.ClockFaults{Drift: 0.1}, r)
 		},
-		`sdk: Choose("op", 0)`:             func(r *sdk.Run) { r.Choose("op", 0) },
-		"sdk: orders must go on within 0s": func(r *sdk.Run) { r.Progress("orders", time.Duration(0)) },
+		`sdk: Choose("op", 0)`:                     func(r *sdk.Run) { r.Choose("op", 0) },
+		"sdk: orders must make progress within 0s": func(r *sdk.Run) { r.Progress("orders", time.Duration(0)) },
 	} {
 		text, ok := sdk.Campaign{Runs: 2}.Search(t, body)
 		if place, says, _ := strings.Cut(text, ": "); ok || !strings.HasPrefix(place, "modules_test.go:") ||

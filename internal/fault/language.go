@@ -102,7 +102,7 @@ func Parse(text string) (world.FaultRule, error) {
 			if !row.Lasts() {
 				return r, fmt.Errorf("%s has no duration; remove %q", r.Kind, "for")
 			}
-			r.MinNs, r.MaxNs, err = s.span()
+			r.MinNs, r.MaxNs, err = s.span("for")
 		case "by":
 			r.Least, r.Most, err = s.amount(row)
 		case "max":
@@ -341,8 +341,8 @@ func (s *sentence) rate() (uint64, error) {
 	return ppm, nil
 }
 
-func (s *sentence) span() (minNs, maxNs int64, err error) {
-	word, err := s.need("for", "a duration such as 500ms, or a range: 500ms..3s")
+func (s *sentence) span(clause string) (minNs, maxNs int64, err error) {
+	word, err := s.need(clause, "a duration such as 500ms, or a range: 500ms..3s")
 	if err != nil {
 		return 0, 0, err
 	}
@@ -364,7 +364,10 @@ func (s *sentence) amount(row *Row) (least, most int64, err error) {
 		return 0, 0, fmt.Errorf("%s has no amount; remove %q", row.Kind, "by")
 	}
 	if !row.Amount.PPM {
-		return s.span()
+		if least, most, err = s.span("by"); err == nil && most == 0 {
+			err = fmt.Errorf("%s by nothing has no effect; write a duration above 0", row.Kind)
+		}
+		return least, most, err
 	}
 	word, err := s.need("by", "a drift such as 200ppm, or a range: 200ppm..1000ppm")
 	if err != nil {

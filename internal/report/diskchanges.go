@@ -138,28 +138,26 @@ func changeEntry(c *record.DiskChange) entry {
 	return entry{c.TimeNs, c.Event, c.Node, "| " + text, key}
 }
 
-// lossBy names what has taken something from a disk.
-func lossBy(c *record.DiskChange) string {
-	if c.Restored {
-		return "the change of disks"
-	}
-	return "the power loss"
-}
-
 // changeText says what a change was.
 func changeText(c *record.DiskChange) string {
 	path := clip(c.Path)
 	text := c.Call + " " + path
 	switch {
+	case c.Call == record.Lost && c.Restored && c.Old != "":
+		return "the new disk lacks the latest creation, rename or removal of " + path
+	case c.Call == record.Lost && c.Restored && c.From != c.To && c.From < c.To:
+		return fmt.Sprintf("the new disk has %d of the %s of %s", c.From, plural.Count(c.To, "byte"), path)
+	case c.Call == record.Lost && c.Restored:
+		return "the new disk has other content of " + path
 	case c.Call == record.Lost && c.Old != "":
-		return lossBy(c) + " took back the latest creation, rename or removal of " + path
+		return "the power loss took back the latest creation, rename or removal of " + path
 	case c.Call == record.Lost && c.From != c.To && c.From < c.To:
-		return fmt.Sprintf("%s left %d of the %s of %s", lossBy(c), c.From, plural.Count(c.To, "byte"), path) + pages(c, " and the old content of ")
+		return fmt.Sprintf("the power loss left %d of the %s of %s", c.From, plural.Count(c.To, "byte"), path) + pages(c, " and the old content of ")
 	case c.Call == record.Lost:
 		if c.Pages == 0 {
-			return lossBy(c) + " took back the content of " + path
+			return "the power loss took back the content of " + path
 		}
-		return lossBy(c) + " took back the content of " + pages(c, "") + " of " + path
+		return "the power loss took back the content of " + pages(c, "") + " of " + path
 	case opens(c):
 		if text = c.Call + " " + path; c.Errno == "" {
 			text += " and empty it"

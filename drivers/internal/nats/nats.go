@@ -224,6 +224,9 @@ func (s *session) perform(ctx context.Context, o *workload.Request) (workload.Re
 // receive pulls one message of a key.
 func (s *session) receive(ctx context.Context, key string) (workload.Result, error) {
 	pull, err := s.pullFrom(ctx, key)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return workload.OK("", false), nil // the driver has made the stream, and the server no longer has it, nor any message
+	}
 	if err != nil {
 		return workload.Fail("the consumer: %v", err), nil // no message was asked for
 	}

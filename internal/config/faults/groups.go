@@ -32,6 +32,9 @@ func amount(l *load.State, n *source.Node, key string, r *world.FaultRule) {
 	}
 	if written := n.Get(key); written != nil {
 		v := written.Value.([2]int64)
+		if v[1] == 0 {
+			l.Fail(written.Position, "write an amount above 0, or remove the rule", "%s is 0, so the fault would have no effect", key)
+		}
 		if r.Least, r.Most = v[0], v[1]; a.PPM { // a span is read as ms
 			if r.Least, r.Most = v[0]/1000, v[1]/1000; r.Most > fault.MaxDriftPPB {
 				l.Fail(written.Position, "write at most 500000", "%s: a clock with this drift does not advance", key)

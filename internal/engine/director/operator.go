@@ -1,12 +1,12 @@
 package director
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
@@ -95,7 +95,7 @@ func (e effects) RunCommand(a *fault.Action) bool {
 	_, err := d.launch(n, job, a.Command, env, "operator", "operator")
 	var start *StartError
 	if errors.As(err, &start) {
-		d.Warn(fmt.Sprintf("faults: run %q on %s could not start: %s; name a program that the node has", strings.Join(a.Command, " "), n.Name, start))
+		d.Warn(fmt.Sprintf("faults: run %q on %s could not start: %s; name a program that the node has", shell.Join(a.Command), n.Name, start))
 		return false
 	}
 	if err != nil {
@@ -110,18 +110,21 @@ func (d *Director) commandEnded(n *Notice, j *Job) {
 	d.forgetLog(n.Tag)
 	d.Plan.EndNow(j.Index, n.TimeNs)
 	d.Due = 0
-	switch killed := n.Status&0x7f == sigKill; {
-	case n.ByFault, killed && n.TimeNs < j.Deadline: // with its node, or since its fault was healed
+	late := n.TimeNs >= j.Deadline
+	switch killed := n.ByFault || n.Status&0x7f == sigKill; {
+	case killed && !late: // with its node, or since its fault was healed
 		return
 	case n.Status == 0:
 		d.Plan.Ledger.Observed(j.Index, n.Event)
 		return
 	}
+	how := "ended with " + sickness(n.Status, tail)
+	if late {
+		how = fmt.Sprintf("was killed after %v; write a longer `for`", time.Duration(j.Deadline-j.StartNs))
+	}
 	at := slices.IndexFunc(d.Plan.Ledger.Injections, func(x fault.Injection) bool { return x.ID == j.Index })
 	if at >= 0 {
-		command := d.Plan.Ledger.Injections[at].Command
-		d.Warn(fmt.Sprintf("faults: run %q on %s ended with %s", cmp.Or(strings.Join(command, " "), "a command"), d.spec.Nodes[j.Node].Name,
-			sickness(n.Status, tail)))
+		d.Warn(fmt.Sprintf("faults: run %q on %s %s", shell.Join(d.Plan.Ledger.Injections[at].Command), d.spec.Nodes[j.Node].Name, how))
 	}
 }
 

@@ -176,6 +176,11 @@ func (d *Director) Hung(n *Notice) {
 		d.proberHung(n)
 		return
 	}
+	if j.Kind == JobOperator {
+		d.Warn(fmt.Sprintf("faults: a command run on %s computes without end, and was killed: %s", d.spec.Nodes[j.Node].Name, n.Text))
+		d.act.KillTagged(n.Tag)
+		return
+	}
 	d.Probes[j.Index].Hung = string(n.Text)
 	if !d.act.Alive(j.Proc) { // the check has ended and left it behind
 		d.out.Probes = append(d.out.Probes, record.Probe{Property: d.spec.Properties[j.Index].Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs,

@@ -154,7 +154,7 @@ func inspect(t *testing.T, w engine.World, at uint64, seen map[string]bool) {
 		t.Errorf("%d names in /usr/bin, %v", len(list), err)
 	}
 	for name, says := range map[string]string{"/no-such": "no such file", "v/log": "absolute path",
-		"/proc/self/maps": "generated for each reader", "/usr": "is a directory", "/dev/null": "no regular file"} {
+		"/proc/self/maps": "generated for each reader", "/usr": "is a directory", "/dev/null": "not a regular file"} {
 		if _, err := tree.Open(name); err == nil || !strings.Contains(err.Error(), "n2:"+name) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s was opened: %v", name, err)
 		}

@@ -139,12 +139,12 @@ func TestManyAtOnce(t *testing.T) {
 // Operations that cannot be are refused.
 func TestRefused(t *testing.T) {
 	for want, list := range map[string][]rediscount.Operation{
-		"has no name":               {{}},
-		"are named pipeline":        {{Name: "pipeline"}},
-		"is not a command in lower": {{Name: "a", Commands: []string{"GET"}}},
-		"or it is there twice":      {{Name: "a", Commands: []string{"get"}}, {Name: "b", Commands: []string{"get"}}},
-		"stands for all other":      {{Name: "a"}, {Name: "b"}},
-		"is not a code":             {{Name: "a", Codes: []string{"two words"}}},
+		"has no name":                                    {{}},
+		"are named pipeline":                             {{Name: "pipeline"}},
+		"is not a command in lower":                      {{Name: "a", Commands: []string{"GET"}}},
+		"or it is there twice":                           {{Name: "a", Commands: []string{"get"}}, {Name: "b", Commands: []string{"get"}}},
+		"is the second operation for all other commands": {{Name: "a"}, {Name: "b"}},
+		"is not a code":                                  {{Name: "a", Codes: []string{"two words"}}},
 	} {
 		func() {
 			defer func() {
