@@ -34,6 +34,9 @@ type DiskChange struct {
 	Restored bool `json:"restored,omitempty"`
 }
 
+// CommandWarning begins the warnings of an Outcome about commands that faults of the kind run execute.
+const CommandWarning = "faults: "
+
 // Row is a row of bytes of a file, without the byte To.
 type Row struct {
 	From int64 `json:"from"`

@@ -710,6 +710,11 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	if first == nil { // else the story says more
 		c.Numbers = append(c.Numbers, failing(spec, t.Operations, t.Reasons, nil)...)
 	}
+	var warnings []string
+	for i := range t.Warnings {
+		warnings = append(warnings, t.Warnings[i].Text)
+	}
+	c.Numbers = append(c.Numbers, commandWarning(warnings)...)
 	for i := range t.Code[:min(len(t.Code), screenCode)] {
 		c.Numbers = append(c.Numbers, Fit(fmt.Sprintf("Coverage of %s: %s", t.Code[i].Path, t.Code[i]), ScreenColumns))
 	}
@@ -942,6 +947,15 @@ func (c *Screen) interrupted(t *explore.Totals, arguments string) {
 	}
 }
 
+// commandWarning is the first of some warnings about a command that a fault should have run: without it, nothing says why that had no effect.
+func commandWarning(warnings []string) []string {
+	i := slices.IndexFunc(warnings, func(text string) bool { return strings.HasPrefix(text, record.CommandWarning) })
+	if i < 0 {
+		return nil
+	}
+	return wrap("Warning: "+strings.TrimPrefix(warnings[i], record.CommandWarning), "", 2)
+}
+
 // RunScreen is the screen of one run with a log. first is the story of its first violation, or nil.
 func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
 	var c *Screen
@@ -974,6 +988,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, statu
 		c.Numbers = failing(spec, r.Operations, r.Reasons, log)
 	}
 	c.Numbers = append(wrap(runNumbers(r, seed), "", 2), c.Numbers...)
+	c.Numbers = append(c.Numbers, commandWarning(r.Warnings)...)
 	c.tests(spec, r.Faults, first)
 	if len(c.Missing) > 0 && c.Remedy == "" {
 		c.Remedy = "more runs: explore"

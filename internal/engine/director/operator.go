@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // What operators do to nodes: they change releases, restore snapshots and run commands.
@@ -95,7 +96,7 @@ func (e effects) RunCommand(a *fault.Action) bool {
 	_, err := d.launch(n, job, a.Command, env, "operator", "operator")
 	var start *StartError
 	if errors.As(err, &start) {
-		d.Warn(fmt.Sprintf("faults: run %q on %s could not start: %s; name a program that the node has", shell.Join(a.Command), n.Name, start))
+		d.Warn(record.CommandWarning + fmt.Sprintf("run %q on %s could not start: %s; name a program that the node has", shell.Join(a.Command), n.Name, start))
 		return false
 	}
 	if err != nil {
@@ -124,7 +125,7 @@ func (d *Director) commandEnded(n *Notice, j *Job) {
 	}
 	at := slices.IndexFunc(d.Plan.Ledger.Injections, func(x fault.Injection) bool { return x.ID == j.Index })
 	if at >= 0 {
-		d.Warn(fmt.Sprintf("faults: run %q on %s %s", shell.Join(d.Plan.Ledger.Injections[at].Command), d.spec.Nodes[j.Node].Name, how))
+		d.Warn(record.CommandWarning + fmt.Sprintf("run %q on %s %s", shell.Join(d.Plan.Ledger.Injections[at].Command), d.spec.Nodes[j.Node].Name, how))
 	}
 }
 

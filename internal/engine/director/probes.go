@@ -177,7 +177,7 @@ func (d *Director) Hung(n *Notice) {
 		return
 	}
 	if j.Kind == JobOperator {
-		d.Warn(fmt.Sprintf("faults: a command run on %s computes without end, and was killed: %s", d.spec.Nodes[j.Node].Name, n.Text))
+		d.Warn(record.CommandWarning + fmt.Sprintf("a command run on %s computes without end, and was killed: %s", d.spec.Nodes[j.Node].Name, n.Text))
 		d.act.KillTagged(n.Tag)
 		return
 	}
