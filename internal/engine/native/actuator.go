@@ -323,7 +323,8 @@ func (a actuator) Launch(l *director.Launch) (int64, error) {
 		env = append(slices.Clone(env), "BLOODHOUND_REPORT="+linux.ReportPath)
 	}
 	start := linux.Launch{Node: kernel.NodeID(l.Node), Name: fmt.Sprint(l.Number), Argv: argv, Env: w.environment(l.As, env),
-		Dir: dir, User: cred, Tag: l.Tag, Stdout: l.Stdout, Stderr: l.Stderr, Bounded: l.Kind == director.JobProbe || l.Kind == director.JobProber || l.Kind == director.JobOperator,
+		Dir: dir, User: cred, Tag: l.Tag, Stdout: l.Stdout, Stderr: l.Stderr,
+		Bounded: l.Kind == director.JobProbe || l.Kind == director.JobProber || l.Kind == director.JobOperator,
 		Ordered: l.Ordered, Answers: l.Own, OOMAdj: l.As.Bounds.OOMScoreAdj, Main: l.Kind == director.JobMain, Rlimits: l.As.Bounds.Rlimits}
 	if l.Kind.Asks() {
 		start.MostOutput = maxCheckOutput
