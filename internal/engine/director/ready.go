@@ -15,6 +15,8 @@ const (
 	listenNs = 1_000_000_000
 	// realListenNs is the same where programs take the time that they need.
 	realListenNs = 10_000_000_000
+	// joinNs is the same for a machine that replaces a node: its command may wait for its cluster first.
+	joinNs = 10_000_000_000
 )
 
 // awaitReady begins the wait for a node whose main process has just started.
@@ -78,10 +80,10 @@ func (d *Director) awaitsReady(i int) bool {
 
 // ranLong has a node be ready that has run for long enough by a time.
 func (d *Director) ranLong(i int, nowNs int64) {
-	if s := &d.Nodes[i]; s.Replaced && len(d.spec.Nodes[i].Replacement) > 0 {
-		return // its command may wait for its cluster first: only what it does shows that it has joined
-	}
 	bound := int64(listenNs)
+	if s := &d.Nodes[i]; s.Replaced && len(d.spec.Nodes[i].Replacement) > 0 {
+		bound = joinNs
+	}
 	if d.spec.Engine == world.VM || d.spec.Engine == world.Container {
 		bound = realListenNs
 	}
