@@ -31,7 +31,7 @@ type Failure struct {
 	} `json:"shrunk"`
 }
 
-// Size is how large a failing run is.
+// Size counts the parts of a failing run.
 type Size struct {
 	Faults     int `json:"faults"`
 	Operations int `json:"operations"`

@@ -1,5 +1,5 @@
-// Command operators runs the worlds of this folder, each of which has a system that does not survive what an operator does to it, and the
-// same system with an operator who knows better. It prints a table for bench/OPERATORS.md.
+// Command operators runs the worlds of this folder. In each, a system does not survive an operator's mistake; in its fixed.yaml, the same
+// system survives an operator who knows better. It prints a table for bench/OPERATORS.md.
 //
 //	go -C bench run ./operators -bloodhound ../bin/bloodhound >bench/OPERATORS.md
 package main

@@ -687,7 +687,7 @@ func (p *Plan) Down(id int, nowNs int64) {
 	}
 }
 
-// EndNow has an active injection end at nowNs, since what it did is over.
+// EndNow ends an active injection at nowNs, before its duration is over.
 func (p *Plan) EndNow(id int, nowNs int64) {
 	for i := range p.Active {
 		if a := &p.Active[i]; a.ID == id {

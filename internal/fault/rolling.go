@@ -39,12 +39,11 @@ func (p *Plan) rollOn(m *Moment) (started []Action) {
 	for _, roll := range p.Rolls {
 		r := &p.Rules[roll.Rule]
 		row := &Table[r.Row]
-		switch {
-		case p.busy(row, roll.Now):
-		case roll.BackNs == 0:
+		busy := p.busy(row, roll.Now)
+		if !busy && roll.BackNs == 0 {
 			roll.BackNs = m.NowNs
 		}
-		if p.busy(row, roll.Now) || !roll.isBack(m) || p.busy(row, roll.Left[0]) {
+		if busy || !roll.isBack(m) || p.busy(row, roll.Left[0]) {
 			left = append(left, roll)
 			continue
 		}

@@ -147,7 +147,8 @@ type Effects interface {
 	// TakeDown ends the programs of a node, as the kind's Ends says. BringUp starts them again.
 	TakeDown(a *Action)
 	BringUp(a *Action)
-	// ChangeRelease is TakeDown, and the node starts again with a release that is so many later; false if there is none.
+	// ChangeRelease takes a node down as TakeDown does. The node starts again by releases later, or earlier if by is negative. It reports
+	// whether there is such a release.
 	ChangeRelease(a *Action, by int) bool
 	// TakeSnapshot copies the disk of a node. After the Amount of the action, the programs of the node end, and its disk is as it was
 	// copied. EndRollback starts them again.
@@ -205,6 +206,9 @@ func (r *Row) Lasts() bool { return r.Span.MaxNs > 0 }
 
 // Kills reports whether a kind ends all programs of a node at once.
 func (r *Row) Kills() bool { return r.Ends == Killed || r.Ends == Unplugged || r.Ends == Replaced }
+
+// PowersOff reports whether the machine of a node is off until the fault ends.
+func (r *Row) PowersOff() bool { return r.Ends == Unplugged || r.Restores() }
 
 // Restores reports whether the disk of a node is replaced by a copy of it from another time.
 func (r *Row) Restores() bool { return r.Ends == Replaced || r.Ends == RolledBack }

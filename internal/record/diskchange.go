@@ -30,7 +30,7 @@ type DiskChange struct {
 	Errno string `json:"errno,omitempty"`
 	// Fault is the kind of fault that was injected into the call.
 	Fault string `json:"fault,omitempty"`
-	// Restored says of a loss that the node got another disk: an empty one, or that of a snapshot.
+	// Restored marks a loss by another disk: an empty one, or a snapshot.
 	Restored bool `json:"restored,omitempty"`
 }
 

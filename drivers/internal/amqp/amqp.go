@@ -6,7 +6,6 @@ package amqp
 
 import (
 	"context"
-	"errors"
 	"net"
 	"time"
 
@@ -31,7 +30,7 @@ func New(w *world.Workload) (workload.Protocol, error) {
 	return &driver{quorum: w.Options["queue_type"] == "quorum"}, nil
 }
 
-// Lease is how long messages of a lost connection may take to come again.
+// Lease bounds the time until messages of a lost connection come again.
 func (d *driver) Lease() time.Duration { return lease }
 
 type session struct {
@@ -75,31 +74,6 @@ func (d *driver) Connect(target, _ string, deadline time.Time) (workload.Session
 
 func (s *session) Close() error { return s.conn.Close() }
 
-var errLate = errors.New("no answer in time")
-
-// within waits for a call of the library, which knows no deadlines. A call that is late ends with the connection.
-func within[T any](s *session, deadline time.Time, call func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		v, err := call()
-		done <- answer{v, err}
-	}()
-	late := time.NewTimer(time.Until(deadline))
-	defer late.Stop()
-	select {
-	case a := <-done:
-		return a.value, a.err
-	case <-late.C:
-		s.conn.Close()
-		var none T
-		return none, errLate
-	}
-}
-
 // declare makes the queue of a key, unless this connection has done so.
 func (s *session) declare(key string, deadline time.Time) error {
 	if s.declared[key] {
@@ -109,7 +83,7 @@ func (s *session) declare(key string, deadline time.Time) error {
 	if s.driver.quorum {
 		arguments = amqp.Table{"x-queue-type": "quorum"}
 	}
-	_, err := within(s, deadline, func() (amqp.Queue, error) { return s.channel.QueueDeclare(key, true, false, false, false, arguments) })
+	_, err := wire.Within(s.conn, deadline, func() (amqp.Queue, error) { return s.channel.QueueDeclare(key, true, false, false, false, arguments) })
 	s.declared[key] = err == nil
 	return err
 }
@@ -160,7 +134,7 @@ func (s *session) receive(key string, deadline time.Time) workload.Result {
 		message amqp.Delivery
 		some    bool
 	}
-	g, err := within(s, deadline, func() (got, error) {
+	g, err := wire.Within(s.conn, deadline, func() (got, error) {
 		m, some, err := s.channel.Get(key, false)
 		return got{m, some}, err
 	})

@@ -42,7 +42,7 @@ func New(w *world.Workload) (workload.Protocol, error) {
 	return &driver{qos: byte(qos), version: w.Options["version"], inboxes: map[string]*inbox{}}, nil
 }
 
-// Lease is how long messages of a lost connection may take to come again.
+// Lease bounds the time until messages of a lost connection come again.
 func (d *driver) Lease() time.Duration { return lease }
 
 // inbox has the messages of a client that no operation has taken yet, by topic.

@@ -76,7 +76,7 @@ func plain(r rune) rune {
 	return r
 }
 
-// Lease is how long an unacknowledged message stays with its consumer.
+// Lease bounds the time that an unacknowledged message stays with its consumer.
 func (d *driver) Lease() time.Duration { return d.ackWait + time.Second }
 
 // session is a connection of a client.

@@ -46,6 +46,32 @@ func DialContext(ctx context.Context, network, address string, deadline time.Tim
 	return &Conn{Conn: c}, nil
 }
 
+// errLate is the error of a call that was not over at its deadline.
+var errLate = errors.New("no answer in time")
+
+// Within waits for a call of a library that knows no deadlines. It closes the connection at the deadline, which ends a late call.
+func Within[T any](c *Conn, deadline time.Time, call func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		v, err := call()
+		done <- answer{v, err}
+	}()
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-late.C:
+		c.Close()
+		var none T
+		return none, errLate
+	}
+}
+
 // Once hands a connection that is open already to a library that dials by itself. The library gets no second one, so that it cannot reconnect.
 type Once struct{ conn atomic.Pointer[Conn] }
 
@@ -82,7 +108,7 @@ type Server struct {
 	Path           string
 }
 
-// Parse takes a target apart. port is that of the protocol.
+// Parse takes a target apart. port is the protocol's default.
 func Parse(target, port string) (Server, error) {
 	u, err := url.Parse(target)
 	if err != nil {

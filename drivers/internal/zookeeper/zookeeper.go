@@ -78,37 +78,12 @@ func (d *driver) Connect(target, _ string, deadline time.Time) (workload.Session
 
 // prepare creates the parent of all keys.
 func (s *session) prepare(deadline time.Time) error {
-	_, err := within(s, deadline, func() (string, error) { return s.client.Create(root, nil, 0, zk.WorldACL(zk.PermAll)) })
+	_, err := wire.Within(s.conn, deadline, func() (string, error) { return s.client.Create(root, nil, 0, zk.WorldACL(zk.PermAll)) })
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		s.Close()
 		return fmt.Errorf("%s: %w", root, err)
 	}
 	return nil
-}
-
-var errLate = errors.New("no answer in time")
-
-// within waits for a call of the library, which knows no deadlines. A call that is late ends when the connection is closed.
-func within[T any](s *session, deadline time.Time, call func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		v, err := call()
-		done <- answer{v, err}
-	}()
-	late := time.NewTimer(time.Until(deadline))
-	defer late.Stop()
-	select {
-	case a := <-done:
-		return a.value, a.err
-	case <-late.C:
-		s.conn.Close()
-		var none T
-		return none, errLate
-	}
 }
 
 func (s *session) Close() error {
@@ -137,9 +112,9 @@ func (s *session) perform(o *workload.Request, deadline time.Time) (workload.Res
 	done := workload.OK("", false)
 	switch o.Kind {
 	case "put":
-		_, err := within(s, deadline, func() (*zk.Stat, error) { return s.client.Set(path, []byte(o.Value), -1) })
+		_, err := wire.Within(s.conn, deadline, func() (*zk.Stat, error) { return s.client.Set(path, []byte(o.Value), -1) })
 		if errors.Is(err, zk.ErrNoNode) { // nothing was done, so this is the first request that can take effect
-			_, err = within(s, deadline, func() (string, error) { return s.client.Create(path, []byte(o.Value), 0, zk.WorldACL(zk.PermAll)) })
+			_, err = wire.Within(s.conn, deadline, func() (string, error) { return s.client.Create(path, []byte(o.Value), 0, zk.WorldACL(zk.PermAll)) })
 		}
 		return done, err
 	case "get":
@@ -152,7 +127,7 @@ func (s *session) perform(o *workload.Request, deadline time.Time) (workload.Res
 		}
 		return workload.OK(string(value), true), err
 	case "delete":
-		_, err := within(s, deadline, func() (bool, error) { return true, s.client.Delete(path, -1) })
+		_, err := wire.Within(s.conn, deadline, func() (bool, error) { return true, s.client.Delete(path, -1) })
 		if errors.Is(err, zk.ErrNoNode) {
 			return workload.OK("0", false), nil
 		}
@@ -168,7 +143,7 @@ func (s *session) catchUp(path string, deadline time.Time) error {
 	if s.local {
 		return nil
 	}
-	_, err := within(s, deadline, func() (string, error) { return s.client.Sync(path) })
+	_, err := wire.Within(s.conn, deadline, func() (string, error) { return s.client.Sync(path) })
 	return err
 }
 
@@ -177,7 +152,7 @@ func (s *session) read(path string, deadline time.Time) ([]byte, int32, error) {
 		value   []byte
 		version int32
 	}
-	n, err := within(s, deadline, func() (node, error) {
+	n, err := wire.Within(s.conn, deadline, func() (node, error) {
 		value, stat, err := s.client.Get(path)
 		if err != nil {
 			return node{}, err
@@ -202,7 +177,7 @@ func (s *session) compare(path string, o *workload.Request, deadline time.Time) 
 	case string(value) != o.Expect:
 		return workload.OK("false", false), nil
 	}
-	_, err = within(s, deadline, func() (*zk.Stat, error) { return s.client.Set(path, []byte(o.Value), version) })
+	_, err = wire.Within(s.conn, deadline, func() (*zk.Stat, error) { return s.client.Set(path, []byte(o.Value), version) })
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
 		return workload.OK("false", false), nil
 	}

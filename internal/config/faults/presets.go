@@ -90,7 +90,7 @@ var presets = map[string][]world.FaultRule{
 // fits limits a rule of a preset to the nodes that are made for it: those with releases, or with a command for a machine that replaces them.
 // It is false if there are none.
 func fits(l *load.State, r *world.FaultRule) bool {
-	made := func(n *world.Node) bool { return true }
+	var made func(n *world.Node) bool
 	switch r.Kind {
 	case fault.Upgrade:
 		made = func(n *world.Node) bool { return len(n.Releases) > 0 }

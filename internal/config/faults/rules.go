@@ -229,7 +229,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	return r, len(l.Errs) == before
 }
 
-// operatorCommand reads what a rule of the kind run executes.
+// operatorCommand reads the command of a rule of the kind run.
 func operatorCommand(l *load.State, n *source.Node, r *world.FaultRule, key string) {
 	c := n.Get("command")
 	switch {
@@ -244,7 +244,7 @@ func operatorCommand(l *load.State, n *source.Node, r *world.FaultRule, key stri
 	}
 }
 
-// feasible refuses rules for nodes that have nothing to do it with.
+// feasible refuses upgrades and downgrades of nodes without releases.
 func feasible(l *load.State, at source.Position, r *world.FaultRule, key string) {
 	if r.Kind != fault.Upgrade && r.Kind != fault.Downgrade || len(l.Errs) > 0 {
 		return

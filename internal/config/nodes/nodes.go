@@ -99,36 +99,34 @@ func workingDir(l *load.State, d *load.Node) string {
 	}
 }
 
-// releases reads the commands of later releases.
+// releases reads the commands of later releases, and of a machine that replaces the node.
 func releases(l *load.State, d *load.Node) {
 	list := d.Value.Get("releases")
 	for i, item := range list.List() {
-		words := l.Argv(item, fmt.Sprintf("%s.releases[%d]", d.Key, i))
-		switch {
-		case len(words) == 0 || words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0):
-			if !item.Bad {
-				l.Fail(item.Position, "write the path or name of a program, and its arguments",
-					"%s.releases[%d]: the name of the program is empty, or contains a NUL character", d.Key, i)
-			}
-		default:
+		if words := programOf(l, item, fmt.Sprintf("%s.releases[%d]", d.Key, i)); words != nil {
 			d.Spec.Releases = append(d.Spec.Releases, words)
 		}
 	}
 	if r := d.Value.Get("replacement"); r != nil {
-		words := l.Argv(r, d.Key+".replacement")
-		if len(words) == 0 || words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0) {
-			if !r.Bad {
-				l.Fail(r.Position, "write the path or name of a program, and its arguments",
-					"%s.replacement: the name of the program is empty, or contains a NUL character", d.Key)
-			}
-		} else {
-			d.Spec.Replacement = words
-		}
+		d.Spec.Replacement = programOf(l, r, d.Key+".replacement")
 	}
 	d.Spec.Downgrade = source.ValueOr(d.Value.Get("downgrade"), false)
 	if down := d.Value.Get("downgrade"); down != nil && len(list.List()) == 0 {
 		l.Idle(down.Position, d.Key+".downgrade", "the node has no `releases`")
 	}
+}
+
+// programOf reads a program and its arguments; nil if it names none.
+func programOf(l *load.State, n *source.Node, key string) []string {
+	words := l.Argv(n, key)
+	if len(words) > 0 && words[0] != "" && !strings.ContainsRune(strings.Join(words, ""), 0) {
+		return words
+	}
+	if !n.Bad {
+		l.Fail(n.Position, "write the path or name of a program, and its arguments",
+			"%s: the name of the program is empty, or contains a NUL character", key)
+	}
+	return nil
 }
 
 func commandOf(l *load.State, d *load.Node) []string {

@@ -177,7 +177,7 @@ func (e effects) BringUp(a *fault.Action) {
 	d := e.d
 	i := d.nodeID(a.Node)
 	s := &d.Nodes[i]
-	if ends := fault.RowOf(a.Kind).Ends; ends == fault.Unplugged || ends == fault.Replaced {
+	if fault.RowOf(a.Kind).PowersOff() {
 		d.act.PowerOn(i)
 	}
 	if s.StopBy == a.ID {

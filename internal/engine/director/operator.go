@@ -21,7 +21,7 @@ func (d *Director) keepsDisk(i int) bool {
 	return d.Nodes[i].Mains == 0 && d.Plan.Aims(fault.Replace, d.spec.Nodes[i].Name)
 }
 
-// ChangeRelease stops a node, which starts again with a release that is so many later.
+// ChangeRelease stops a node, which starts again by releases later, or earlier if by is negative.
 func (e effects) ChangeRelease(a *fault.Action, by int) bool {
 	d := e.d
 	i := d.nodeID(a.Node)
@@ -78,7 +78,6 @@ func (e effects) EndRollback(a *fault.Action) {
 	}
 	d.act.DropImage(i, a.ID)
 	if s.downBy(a.ID) {
-		d.act.PowerOn(i)
 		e.BringUp(a)
 	}
 }

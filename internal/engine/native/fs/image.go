@@ -103,7 +103,7 @@ func (s *State) Restore(env *Env, image *Image, id int) errno.Errno {
 			env.Blobs.Free(old.Unsynced.Seen)
 		}
 	}
-	// Numbers never come twice, and what the machine has gone through stays.
+	// Numbers are never used again, and the machine keeps its own history.
 	tree.LastInode, tree.LastSynth = max(tree.LastInode, s.LastInode), max(tree.LastSynth, s.LastSynth)
 	tree.LastNotify, tree.Cookie = s.LastNotify, s.Cookie
 	tree.Life, tree.SharedLife, tree.Full, tree.SyncsFail = s.Life, s.SharedLife, s.Full, s.SyncsFail

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/errno"
 )
 
-// A restored image has what the disk had when it was taken, however often it is restored, and nothing of later.
+// A restored image has the content of the disk at the time of the copy, however often it is restored, and no later changes.
 func TestImage(t *testing.T) {
 	env, _ := testEnv(t.TempDir())
 	s, err := New(env, Config{Root: NoLayer})

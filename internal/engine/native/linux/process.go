@@ -759,10 +759,7 @@ func recovers(k *Kernel, t *Thread, f *File) {
 // LosePower ends all programs of a node like KillNode, and leaves what its disk has. loss is the fault's ID.
 func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 	n := k.Nodes[id]
-	if !n.BorrowsNet && !n.LendsNet { // else the network node stays up, and the sockets of this node's programs are closed
-		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // no peer is notified: others wait for answers that never come
-	}
-	KillNode(k, id)
+	cutPower(k, n)
 	sizes := n.FS.UnsyncedSizes()
 	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != errno.OK {
 		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
@@ -776,13 +773,18 @@ func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 	return nil
 }
 
+// cutPower ends all programs of a node, and tells no peer.
+func cutPower(k *Kernel, n *kernel.Node) {
+	if !n.BorrowsNet && !n.LendsNet { // else the network node stays up, and the sockets of this node's programs are closed
+		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // others wait for answers that never come
+	}
+	KillNode(k, n.ID)
+}
+
 // Reimage ends all programs of a node as LosePower does, and gives it the disk of an image. fault is the fault's ID.
 func Reimage(k *Kernel, id kernel.NodeID, fault int, image *fs.Image) error {
 	n := k.Nodes[id]
-	if !n.BorrowsNet && !n.LendsNet {
-		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause)
-	}
-	KillNode(k, id)
+	cutPower(k, n)
 	sizes := n.FS.Sizes()
 	if e := n.FS.Restore(k.TreeEnv(n), image, fault); e != errno.OK {
 		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
